@@ -1,0 +1,118 @@
+package audit
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ringi-dev/ringi"
+)
+
+// Chain is the head of a run's chain: the sequence number and the hash of its
+// newest record. It is a value: Append returns the next one.
+type Chain struct {
+	Seq  int64
+	Head [32]byte
+}
+
+const (
+	genesisLabel    = "ringi-genesis-v1\x00"
+	commitmentLabel = "ringi-commitment-v1\x00"
+	saltSize        = 32
+)
+
+// Genesis returns the chain of a run without records. Its head names store,
+// space and run, so that records which are carried to another one do not
+// verify there.
+func Genesis(storeID, space, runID string) Chain {
+	b := []byte(genesisLabel)
+	for _, s := range [...]string{storeID, space, runID} {
+		b = binary.BigEndian.AppendUint64(b, uint64(len(s)))
+		b = append(b, s...)
+	}
+	return Chain{Head: sha256.Sum256(b)}
+}
+
+// Append encodes each body as the next record, appends the records to dst and
+// returns them with the chain's new head. at is cut to microseconds; epoch is
+// that of the writer's lease. The records of one call share memory with each
+// other and with nothing else.
+//
+// A body that is nil or no event of the log, a time outside the years 0 to
+// 9999, and an id or digest for the header that is longer than 1,024 bytes, not
+// valid UTF-8 or holds control characters are errors. Then dst and c are
+// returned as they were.
+func (c Chain) Append(dst []ringi.Record, at time.Time, epoch int64, bodies ...ringi.EventBody) ([]ringi.Record, Chain, error) {
+	return c.append(rand.Read, dst, at, epoch, bodies)
+}
+
+// append is Append with a source of random bytes: fixed ones make golden files.
+func (c Chain) append(random func([]byte) (int, error), dst []ringi.Record, at time.Time, epoch int64, bodies []ringi.EventBody) ([]ringi.Record, Chain, error) {
+	if !writable(at) {
+		return dst, c, fmt.Errorf("append event: %w", errYear)
+	}
+	w := newWriter()
+	defer w.free()
+	salts := saltSize * len(bodies)
+	w.out = slices.Grow(w.out, salts)[:salts]
+	if _, err := random(w.out); err != nil {
+		return dst, c, fmt.Errorf("append event: draw random bytes: %w", err)
+	}
+	next := c
+	records := slices.Grow(dst, len(bodies))[:len(dst)+len(bodies)]
+	added := records[len(dst):]
+	for i, body := range bodies {
+		r := &added[i]
+		*r = ringi.Record{Seq: next.Seq + 1, Salt: w.out[i*saltSize:][:saltSize]}
+		if err := w.record(r, next.Head[:], at.UnixMicro(), epoch, body); err != nil {
+			return dst, c, fmt.Errorf("append event: %w", err)
+		}
+		next = Chain{Seq: r.Seq, Head: r.Hash}
+	}
+	settle(added)
+	return records, next, nil
+}
+
+// record makes the record that follows the one with the hash prev; its number
+// and salt are set. Its bytes lie in w, between what is hashed with them, until
+// settle copies them.
+func (c *codec) record(r *ringi.Record, prev []byte, at, epoch int64, body ringi.EventBody) error {
+	opening := len(c.out)
+	c.out = append(c.out, commitmentLabel...)
+	c.out = append(c.out, r.Salt...)
+	payload := len(c.out)
+	if err := c.body(body); err != nil {
+		return err
+	}
+	closing := len(c.out)
+	r.Kind, r.Payload = body.Kind(), c.out[payload:]
+	h := header{seq: r.Seq, kind: r.Kind, at: at, epoch: epoch, refs: refsOf(body)}
+	if err := h.refs.check(); err != nil {
+		return fmt.Errorf("encode header of %s: %w", h.kind, err)
+	}
+	h.commitment = sha256.Sum256(c.out[opening:])
+	c.out = append(c.out, prev...)
+	head := len(c.out)
+	c.out = h.append(c.out)
+	r.Head, r.Hash = c.out[head:], sha256.Sum256(c.out[closing:])
+	return nil
+}
+
+// settle copies the bytes of records into one block of exactly their size.
+func settle(records []ringi.Record) {
+	size := 0
+	for i := range records {
+		size += len(records[i].Head) + len(records[i].Payload) + len(records[i].Salt)
+	}
+	block := make([]byte, 0, size)
+	for i := range records {
+		for _, part := range [...]*[]byte{&records[i].Head, &records[i].Payload, &records[i].Salt} {
+			start := len(block)
+			block = append(block, *part...)
+			*part = block[start:len(block):len(block)]
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"sync/atomic"
+
+	"github.com/ringi-dev/ringi"
+)
+
+// A run that is started inside a tool's handler is a child. It records its
+// parent and inherits what binds it, each at its strictest; until a child can
+// suspend through its parent it is unattended.
+
+// parentage is what a handler's context carries of the run around it. It is a
+// snapshot: a handler may outlive its call.
+type parentage struct {
+	e      *Engine
+	up     *parentage
+	start  *ringi.RunStarted
+	thread string
+	runID  string
+	callID string
+	mark   ringi.DataClass
+	steps  int // left of the parent's budgets
+	calls  int
+	raised atomic.Pointer[ringi.DataClass] // the highest mark of the children
+}
+
+type parentKey struct{}
+
+func withParent(ctx context.Context, p *parentage) context.Context {
+	return context.WithValue(ctx, parentKey{}, p)
+}
+
+func parentOf(ctx context.Context) *parentage {
+	p, _ := ctx.Value(parentKey{}).(*parentage)
+	return p
+}
+
+// parentageOf is what the handler of a call is told.
+func (a *activation) parentageOf(callID string) *parentage {
+	l := a.s.start.Limits
+	p := &parentage{e: a.e, up: a.parent, start: a.s.start, thread: a.s.start.Thread, runID: a.s.id, callID: callID, mark: a.mark}
+	if l.Steps > 0 {
+		p.steps = max(l.Steps-len(a.s.turns), 1)
+	}
+	if l.ToolCalls > 0 {
+		p.calls = max(l.ToolCalls-a.s.calls, 1)
+	}
+	return p
+}
+
+// inherit makes a child's start as strict as its parent's.
+func (a *activation) inherit(ev *ringi.RunStarted) {
+	p := a.parent
+	if p == nil {
+		return
+	}
+	ev.Parent = ringi.ParentRef{Thread: p.thread, RunID: p.runID, CallID: p.callID}
+	a.s.row.Parent = p.runID
+	if ev.By.IsZero() {
+		ev.By = p.start.By
+	}
+	if ev.Unattended == ringi.Attended {
+		ev.Unattended = ringi.PerTool
+	}
+	if p.start.Unattended == ringi.PerTool {
+		ev.Unattended = ringi.PerTool
+	}
+	ev.Zone = p.e.lessTrusted(ev.Zone, p.start.Zone)
+	ev.Mark = higher(ev.Mark, p.mark)
+	ev.Limits = ev.Limits.Strictest(p.start.Limits).Strictest(ringi.Limits{Steps: p.steps, ToolCalls: p.calls})
+	if ev.Deciders.IsZero() {
+		ev.Deciders = p.start.Deciders
+	}
+	if p.start.FourEyes == string(FourEyesAll) || ev.FourEyes == "" {
+		ev.FourEyes = p.start.FourEyes
+	}
+}
+
+// lessTrusted is the zone with the lower ceiling; an undeclared one gives way.
+func (e *Engine) lessTrusted(a, b ringi.TrustZone) ringi.TrustZone {
+	if a == "" || b == "" {
+		return a + b
+	}
+	ca, _ := a.Ceiling()
+	cb, _ := b.Ceiling()
+	if cb.Rank() < ca.Rank() {
+		return b
+	}
+	return a
+}
+
+// remember keeps what the handler of a call was told, to read later what its
+// children read.
+func (a *activation) remember(callID string, p *parentage) {
+	a.childMu.Lock()
+	defer a.childMu.Unlock()
+	if a.children == nil {
+		a.children = map[string]*parentage{}
+	}
+	a.children[callID] = p
+}
+
+// childMark is the highest data class that runs inside a call have read.
+func (a *activation) childMark(callID string) ringi.DataClass {
+	a.childMu.Lock()
+	defer a.childMu.Unlock()
+	if p := a.children[callID]; p != nil {
+		if m := p.raised.Load(); m != nil {
+			return *m
+		}
+	}
+	return ""
+}
+
+// raise tells the parent what its child read.
+func (a *activation) raise() {
+	p := a.parent
+	if p == nil || a.mark == "" {
+		return
+	}
+	for {
+		old := p.raised.Load()
+		m := a.mark
+		if old != nil {
+			m = higher(*old, a.mark)
+		}
+		if p.raised.CompareAndSwap(old, &m) {
+			return
+		}
+	}
+}
+
+// orphaned reports whether a child is resumed outside its parent's call: that
+// call has ended or is unknown, and nobody waits for the child.
+func (a *activation) orphaned() bool {
+	return !a.s.start.Parent.IsZero() && (a.parent == nil || a.parent.runID != a.s.start.Parent.RunID)
+}
+
+// opaque hides who decided from a tool.
+func opaque(storeID, id string) string {
+	sum := sha256.Sum256([]byte("ringi-decider-v1\x00" + storeID + "\x00" + id))
+	return "person_" + hex.EncodeToString(sum[:8])
+}

@@ -1,0 +1,260 @@
+package engine
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/audit"
+)
+
+// change is one commit in the making: events, and what rides with them.
+type change struct {
+	bodies   []ringi.EventBody
+	rows     []ringi.RequestRow
+	changes  []ringi.RequestChange
+	tools    map[string][]byte
+	status   ringi.RunStatus // after the change
+	reason   ringi.Reason
+	release  bool
+	wake     bool
+	progress bool
+	// settle marks a settler's change.
+	settle bool
+}
+
+// add appends events.
+func (ch *change) add(bodies ...ringi.EventBody) { ch.bodies = append(ch.bodies, bodies...) }
+
+// lease is the writer's hold on a run. held is false until the first commit
+// claims it.
+type lease struct {
+	owner string
+	epoch int64
+	held  bool
+}
+
+// write makes one commit of the change, and moves the state on. Hashing is
+// done here, before the store's lock. l is nil for a settler.
+func (e *Engine) write(ctx context.Context, s *state, l *lease, ch *change) error {
+	if err := e.mayWrite(); err != nil {
+		return err
+	}
+	at, err := e.now(ctx)
+	if err != nil {
+		return err
+	}
+	if at.Before(s.newest) {
+		at = s.newest
+	}
+	c, chain, err := e.build(s, l, ch, at)
+	if err != nil {
+		return err
+	}
+	if l != nil {
+		if err := e.heart.beat(ctx, at); err != nil {
+			return err
+		}
+	}
+	if err := e.store.Commit(ctx, c); err != nil {
+		if isDefinite(err) {
+			return err
+		}
+		return e.ambiguous(ctx, s, l, c, chain, err)
+	}
+	return s.moved(c, chain, l, ch, at)
+}
+
+// build makes the store's commit of a change.
+func (e *Engine) build(s *state, l *lease, ch *change, at time.Time) (*ringi.Commit, audit.Chain, error) {
+	c := &ringi.Commit{
+		Space: s.space, RunID: s.id, Expect: s.chain.Seq, Settle: ch.settle, Release: ch.release,
+		Progress: ch.progress, Requests: ch.rows, Changes: ch.changes, Tools: ch.tools, Wake: ch.wake,
+	}
+	epoch := s.row.Epoch
+	if l != nil {
+		c.Owner, c.Epoch, c.Claim = l.owner, l.epoch, !l.held
+		if c.Claim {
+			c.Epoch = s.row.Epoch
+		}
+		epoch = c.Epoch
+		if c.Claim {
+			epoch++
+		}
+	}
+	chain := s.chain
+	if len(ch.bodies) > 0 {
+		var err error
+		if c.Records, chain, err = s.chain.Append(nil, at, epoch, ch.bodies...); err != nil {
+			return nil, chain, fmt.Errorf("encode events: %w", err)
+		}
+	}
+	c.Row = s.row
+	c.Row.Space, c.Row.ID, c.Row.Status, c.Row.Reason = s.space, s.id, ch.status, ch.reason
+	c.Row.Seq, c.Row.Head = chain.Seq, chain.Head
+	c.Row.Deadline = time.Time{}
+	if ch.status.Waiting() {
+		c.Row.Deadline = ch.deadline(s)
+	}
+	mac, err := e.commitMAC(s.id, chain)
+	if err != nil {
+		return nil, chain, err
+	}
+	c.Row.MAC = mac
+	return c, chain, nil
+}
+
+// deadline is when the last request that is open after the change is past its
+// time; zero where one of them never is.
+func (ch *change) deadline(s *state) time.Time {
+	var last time.Time
+	for _, r := range s.openRequests() {
+		d := r.ev.ExpiresAt
+		if r.state == ringi.Granted {
+			d = r.decided.UseBy
+		}
+		for i := range ch.changes {
+			if c := &ch.changes[i]; c.ID == r.ev.Request {
+				d = c.UseBy
+				if !c.To.Open() {
+					d = time.Unix(0, 0)
+				}
+			}
+		}
+		if d.IsZero() {
+			return time.Time{}
+		}
+		last = later(last, d)
+	}
+	for i := range ch.rows {
+		if ch.rows[i].ExpiresAt.IsZero() {
+			return time.Time{}
+		}
+		last = later(last, ch.rows[i].ExpiresAt)
+	}
+	return last
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// moved folds the written events into the state.
+func (s *state) moved(c *ringi.Commit, chain audit.Chain, l *lease, ch *change, at time.Time) error {
+	epoch := s.row.Epoch
+	if c.Claim {
+		epoch++
+	}
+	for i, b := range ch.bodies {
+		ev := ringi.Event{Seq: s.chain.Seq + int64(i) + 1, Kind: b.Kind(), At: at, Epoch: epoch, RunID: s.id, Body: b}
+		if err := s.apply(&ev); err != nil {
+			return fmt.Errorf("apply own change: %w", err)
+		}
+	}
+	s.chain = chain
+	s.row.Epoch, s.row.Seq, s.row.Head, s.row.MAC = epoch, chain.Seq, chain.Head, c.Row.MAC
+	if !ch.settle || s.row.Status.Waiting() || s.row.Status == ringi.Queued {
+		s.row.Status, s.row.Reason = ch.status, ch.reason
+	}
+	if l != nil {
+		l.held, l.epoch = !c.Release, epoch
+		s.row.Owner = l.owner
+		if c.Release {
+			s.row.Owner = ""
+		}
+	}
+	return nil
+}
+
+// errRecorded says that a commit which reported a failure was made all the
+// same; the state has been read anew.
+var errRecorded = errors.New("recorded after all")
+
+// ambiguous looks whether a commit that reported a failure was made: its last
+// hash is in the log, or it is not.
+func (e *Engine) ambiguous(ctx context.Context, s *state, l *lease, c *ringi.Commit, chain audit.Chain, cause error) error {
+	ctx = context.WithoutCancel(ctx)
+	fresh, err := e.load(ctx, s.space, s.id)
+	if errors.Is(err, ringi.ErrNotFound) && c.Expect == 0 {
+		return fmt.Errorf("commit: %w: %w", ringi.ErrNotRecorded, cause)
+	}
+	if err != nil {
+		return fmt.Errorf("commit: %w: %w", ringi.ErrNotRecorded, cause)
+	}
+	made := len(c.Records) > 0 && fresh.has(chain) ||
+		len(c.Records) == 0 && (c.Claim && fresh.row.Owner == c.Owner && fresh.row.Epoch == c.Epoch+1 || c.Release && fresh.row.Owner == "")
+	s.replace(fresh)
+	if !made {
+		return fmt.Errorf("commit: %w: %w", ringi.ErrNotRecorded, cause)
+	}
+	if l != nil {
+		l.epoch, l.held = fresh.row.Epoch, fresh.row.Owner == l.owner
+	}
+	return nil
+}
+
+// replace takes the place of a state with one read anew.
+func (s *state) replace(fresh *state) {
+	for _, c := range freshCalls(s) {
+		if n := fresh.call(c.judged.ID); n != nil && n.result == nil && n.request == c.request {
+			n.verdict, n.asks, n.fresh = c.verdict, c.asks, c.fresh
+		}
+	}
+	*s = *fresh
+}
+
+// freshCalls are the open calls that this activation judged itself.
+func freshCalls(s *state) []*call {
+	var out []*call
+	if t := s.turn(); t != nil {
+		for _, c := range t.calls {
+			if c.fresh && c.result == nil && c.request == nil {
+				out = append(out, c)
+			}
+		}
+	}
+	return out
+}
+
+// commitMAC authenticates sequence number and head; empty without a keyring.
+func (e *Engine) commitMAC(runID string, chain audit.Chain) (string, error) {
+	k := e.cfg.Keyring
+	if k == nil {
+		return "", nil
+	}
+	var buf [64]byte
+	mac, kid, err := k.SignCommit(buf[:0], e.storeID, runID, chain.Seq, chain.Head)
+	if err != nil {
+		return "", fmt.Errorf("sign commit: %w", err)
+	}
+	var text [128]byte
+	b := append(text[:0], kid...)
+	b = append(b, '.')
+	b = base64.RawURLEncoding.AppendEncode(b, mac)
+	return string(b), nil
+}
+
+// checkMAC verifies the row's MAC where there is a keyring.
+func (e *Engine) checkMAC(row *ringi.RunRow) error {
+	k := e.cfg.Keyring
+	if k == nil {
+		return nil
+	}
+	kid, text, ok := strings.Cut(row.MAC, ".")
+	if !ok {
+		return errors.New("commit has no MAC")
+	}
+	var buf [48]byte
+	mac, err := base64.RawURLEncoding.AppendDecode(buf[:0], []byte(text))
+	if err != nil {
+		return errors.New("MAC is malformed")
+	}
+	return k.VerifyCommit(e.storeID, row.ID, row.Seq, row.Head, kid, mac)
+}

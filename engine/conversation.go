@@ -1,0 +1,286 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/ringi-dev/ringi"
+)
+
+// conversation is what a thread's ended runs leave to the next: a fold over them,
+// like everything else. Nothing of it is kept in a row of its own.
+type conversation struct {
+	msgs      []ringi.Message
+	authors   []string
+	anonymous bool            // a user message without an author
+	mark      ringi.DataClass // the highest class of any result
+	denials   denials
+	untrusted bool // a result came from outside
+}
+
+// denials count a person's denials over a thread.
+type denials struct {
+	total int
+	same  map[string]int  // by tool and JSON value of the input
+	tools map[string]bool // denied for the whole thread
+}
+
+// remember folds the ended runs of a thread, each checked like any other.
+func (e *Engine) remember(ctx context.Context, sp, thread string) (conversation, error) {
+	var m conversation
+	runs, err := e.store.Transcript(ctx, sp, thread)
+	if err != nil {
+		return m, fmt.Errorf("read transcript of %s: %w", thread, err)
+	}
+	for _, stored := range runs {
+		s, err := e.fold(stored)
+		if err != nil {
+			e.markCorrupt(ctx, &stored.Row, err)
+			return m, fmt.Errorf("read transcript of %s: run %s: %w: %w", thread, stored.Row.ID, ringi.ErrCorrupt, err)
+		}
+		m.add(e, s)
+	}
+	return m, nil
+}
+
+// add takes an ended run in.
+func (m *conversation) add(e *Engine, s *state) {
+	m.msgs = append(m.msgs, s.start.Messages...)
+	for i := range s.start.Messages {
+		switch msg := &s.start.Messages[i]; {
+		case msg.Role != ringi.RoleUser:
+		case msg.Author == "":
+			m.anonymous = true
+		default:
+			m.authors = append(m.authors, msg.Author)
+		}
+	}
+	if s.start.Mark != "" {
+		m.mark = higher(m.mark, s.start.Mark)
+	}
+	for _, t := range s.turns {
+		m.msgs = t.messages(m.msgs)
+		for _, c := range t.calls {
+			m.mark = higher(m.mark, e.classOf(c))
+			m.untrusted = m.untrusted || e.untrusted(c)
+		}
+	}
+	m.denials.count(s)
+}
+
+// higher returns the more sensitive of two classes; "" is none at all here.
+func higher(a, b ringi.DataClass) ringi.DataClass {
+	if a == "" || b != "" && b.Rank() > a.Rank() {
+		return b
+	}
+	return a
+}
+
+// classOf is the data class of a call's result: its tool's, an undeclared one
+// counted as the most sensitive; "" where no result of a tool was read.
+func (e *Engine) classOf(c *call) ringi.DataClass {
+	if c.result == nil || c.result.Origin == ringi.OriginEngine {
+		return ""
+	}
+	t, ok := e.reg.Tool(c.judged.Tool)
+	class := t.DataClass
+	if !ok || class == "" {
+		class = ringi.SecretAdjacent
+	}
+	return higher(class, c.class)
+}
+
+// untrusted reports whether a call brought text from outside.
+func (e *Engine) untrusted(c *call) bool {
+	if c.result == nil || c.result.Origin != ringi.OriginTool {
+		return false
+	}
+	t, ok := e.reg.Tool(c.judged.Tool)
+	return !ok || t.Remote != nil || t.External
+}
+
+// count adds a person's denials of a run.
+func (d *denials) count(s *state) {
+	for _, r := range s.requests {
+		if r.decided != nil && r.decided.Answer == ringi.Deny && !r.outcomeKind() {
+			d.add(r)
+		}
+	}
+}
+
+func (d *denials) add(r *request) {
+	if d.same == nil {
+		d.same, d.tools = map[string]int{}, map[string]bool{}
+	}
+	d.total++
+	d.same[sameKey(r.call.judged.Tool, r.call.judged.Input)]++
+	if r.decided.Scope == ringi.ThisTool {
+		d.tools[r.call.judged.Tool] = true
+	}
+}
+
+// sameKey names a call by tool and JSON value: blanks and key order aside,
+// numbers by their text.
+func sameKey(tool string, input ringi.Input) string {
+	return tool + "\x00" + input.Canonical()
+}
+
+// denials of this run and the thread's earlier ones.
+func (a *activation) denials() denials {
+	d := denials{total: a.prior.denials.total}
+	for k, n := range a.prior.denials.same {
+		if d.same == nil {
+			d.same, d.tools = map[string]int{}, map[string]bool{}
+		}
+		d.same[k] = n
+	}
+	for t := range a.prior.denials.tools {
+		d.tools[t] = true
+	}
+	d.count(a.s)
+	return d
+}
+
+func (a *activation) deniedTooOften() bool {
+	limit := a.s.start.Limits.Denied
+	if limit <= 0 {
+		return false
+	}
+	if a.prior.denials.total == 0 && len(a.s.requests) == 0 {
+		return false
+	}
+	return a.denials().total >= limit && a.deniedHere()
+}
+
+// deniedHere reports whether this run has a person's denial itself: a thread's
+// old ones alone end no run that asked nothing.
+func (a *activation) deniedHere() bool {
+	for _, r := range a.s.requests {
+		if r.decided != nil && r.decided.Answer == ringi.Deny {
+			return true
+		}
+	}
+	return false
+}
+
+// messages appends what a turn adds to the conversation.
+func (t *turn) messages(dst []ringi.Message) []ringi.Message {
+	m := ringi.Message{Role: ringi.RoleAssistant, Text: t.ev.Text, Opaque: t.ev.Opaque}
+	if len(t.calls) == 0 {
+		return append(dst, m)
+	}
+	m.Calls = make([]ringi.ToolCall, len(t.calls))
+	results := make([]ringi.ToolResult, len(t.calls))
+	for i, c := range t.calls {
+		m.Calls[i] = c.modelCall()
+		if c.result != nil {
+			results[i] = *c.result
+		}
+	}
+	return append(dst, m, ringi.Message{Role: ringi.RoleTool, Results: results})
+}
+
+// modelCall is the call as the model knows it: its own bytes, whatever ran.
+func (c *call) modelCall() ringi.ToolCall {
+	return ringi.ToolCall{ID: c.judged.ID, ModelID: c.judged.ModelID, Tool: c.judged.Tool, Input: c.judged.Input, Raw: c.judged.Raw}
+}
+
+// toolCall is the call with the bytes that would run.
+func (c *call) toolCall() ringi.ToolCall {
+	return ringi.ToolCall{ID: c.judged.ID, ModelID: c.judged.ModelID, Tool: c.judged.Tool, Input: c.input, Raw: c.judged.Raw}
+}
+
+// prepareMessages builds what the model is sent: the thread's messages, the
+// run's own, and every turn so far.
+func (a *activation) prepareMessages() {
+	a.msgs = make([]ringi.Message, 0, len(a.prior.msgs)+len(a.s.start.Messages)+8)
+	a.msgs = append(append(a.msgs, a.prior.msgs...), a.s.start.Messages...)
+	a.mark = higher(a.prior.mark, a.s.start.Mark)
+	a.at = a.at[:0]
+	a.built = 0
+	a.extendMessages()
+}
+
+// extendMessages takes closed turns in. at remembers what each turn was sent,
+// so that judging again sees the messages of its step.
+func (a *activation) extendMessages() {
+	for a.built < len(a.s.turns) {
+		t := a.s.turns[a.built]
+		if len(a.at) == a.built {
+			a.at = append(a.at, len(a.msgs))
+		}
+		if t.open() {
+			return
+		}
+		a.msgs = t.messages(a.msgs)
+		for _, c := range t.calls {
+			a.mark = higher(a.mark, a.e.classOf(c))
+		}
+		a.built++
+	}
+}
+
+// given checks the messages that a caller passes in. They never carry
+// authority: approval parts are refused, and a call without a result is
+// answered "not executed" before any model sees it.
+func given(msgs []ringi.Message, by ringi.Principal) ([]ringi.Message, error) {
+	out := make([]ringi.Message, 0, len(msgs))
+	for i := range msgs {
+		m := msgs[i]
+		if m.Approval != "" {
+			return nil, fmt.Errorf("message %d: %w", i, ringi.ErrAuthority)
+		}
+		if !utf8.ValidString(m.Text) {
+			return nil, fmt.Errorf("message %d: text is not valid UTF-8", i)
+		}
+		switch m.Role {
+		case ringi.RoleUser:
+			if m.Author == "" {
+				m.Author = by.ID
+			}
+			out = append(out, ringi.Message{Role: m.Role, Text: m.Text, Author: m.Author})
+		case ringi.RoleAssistant:
+			out = append(out, ringi.Message{Role: m.Role, Text: m.Text, Calls: m.Calls, Opaque: m.Opaque})
+			if len(m.Calls) > 0 {
+				var next *ringi.Message
+				if i+1 < len(msgs) && msgs[i+1].Role == ringi.RoleTool {
+					next = &msgs[i+1]
+				}
+				out = append(out, ringi.Message{Role: ringi.RoleTool, Results: answers(m.Calls, next)})
+			}
+		case ringi.RoleTool:
+			if i == 0 || len(msgs[i-1].Calls) == 0 {
+				return nil, fmt.Errorf("message %d: results without a call", i)
+			}
+		default:
+			return nil, fmt.Errorf("message %d: unknown role %q", i, m.Role)
+		}
+	}
+	return out, nil
+}
+
+// answers pairs given results with calls, in the calls' order; repeated ids
+// are paired in order. What has no result gets one that says so.
+func answers(calls []ringi.ToolCall, next *ringi.Message) []ringi.ToolResult {
+	out := make([]ringi.ToolResult, len(calls))
+	used := map[int]bool{}
+	for i, c := range calls {
+		out[i] = ringi.ToolResult{CallID: c.ID, ModelID: c.ModelID, Tool: c.Tool, Outcome: ringi.OutcomeNotExecuted,
+			Code: ringi.CodeDangling, Origin: ringi.OriginEngine, Error: "not executed"}
+		if next == nil {
+			continue
+		}
+		for k := range next.Results {
+			r := &next.Results[k]
+			if used[k] || r.CallID != c.ID || r.ModelID != c.ModelID {
+				continue
+			}
+			used[k] = true
+			out[i].Outcome, out[i].Code, out[i].Origin = ringi.OutcomeOK, "", ringi.OriginTool
+			out[i].Output, out[i].Error = r.Output, r.Error
+			break
+		}
+	}
+	return out
+}

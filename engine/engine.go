@@ -1,0 +1,303 @@
+// Package engine is the path: it offers tools, asks the model, judges every
+// call of a turn before any of them runs, puts requests to people, records
+// their decisions, and runs what was allowed, once.
+//
+// Read step.go down to the pause, settle.go from the answer to the result, and
+// execute.go, which is the only file that can run a tool.
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/policy"
+	"github.com/ringi-dev/ringi/sign"
+	"github.com/ringi-dev/ringi/store/memory"
+)
+
+// Config is what an engine is made of. Every field has a useful zero value; it
+// is read once, by New.
+type Config struct {
+	// Agent names the agent in log and inbox.
+	Agent string
+	// Approval is the user's own policy: rungs 1 to 3 of the ladder.
+	Approval ringi.Approval
+	// ContextFunc gives back, at every Run and Resume, what must not be stored.
+	ContextFunc func(context.Context, ringi.RunInfo) context.Context
+	// Deciders names who may decide, where a tool names nobody itself. Zero:
+	// any authenticated person.
+	Deciders ringi.Deciders
+	// Disabled are tools that nobody is offered.
+	Disabled []string
+	// Expiry is how long a request waits: zero 72 h, negative for ever.
+	Expiry time.Duration
+	// Floor is the operator's policy: it can only tighten.
+	Floor ringi.Approval
+	// ForbidAnswers takes answers away that tools allow (edit, respond).
+	ForbidAnswers []ringi.Answer
+	// FourEyes says where no initiator may approve. Zero: nowhere.
+	FourEyes FourEyes
+	// Keyring signs requests and decisions and authenticates commits. nil works
+	// unsigned over a store that never had a key.
+	Keyring *sign.Keyring
+	// Lease is how long a silent engine keeps its runs: zero 30 s. It beats
+	// every third of that while it has running runs.
+	Lease time.Duration
+	// Limits bound every run; see ringi.Limits for the defaults.
+	Limits ringi.Limits
+	// Logger takes what an operator should know; nil discards it.
+	Logger *slog.Logger
+	// Model is asked at every step. An engine without one decides, cancels and
+	// reads, but does not run.
+	Model ringi.Model
+	// NewID makes ids of threads and runs; nil is ringi.NewID.
+	NewID func(prefix string, now time.Time) string
+	// Now is the clock of the memory store that a nil Store means. A given
+	// store has its own.
+	Now func() time.Time
+	// ObserveZone computes and reports the zone gate, and still offers.
+	ObserveZone bool
+	// Observers are told what happens; nothing that they do counts.
+	Observers []Observer
+	// OnApprovalRequired answers requests in process. nil suspends the run. An
+	// error is no decision: the request stays pending.
+	OnApprovalRequired func(context.Context, ringi.ApprovalRequest) (ringi.Decision, error)
+	// PrepareStep may narrow the tools and tighten the approval of a step.
+	PrepareStep PrepareStep
+	// ReadOnly makes an engine that reads and shows, and records nothing.
+	ReadOnly bool
+	// Registry holds the tools; nil has none.
+	Registry *ringi.Registry
+	// RequireApproval are tools that the operator declares approval-bound.
+	RequireApproval []string
+	// Space separates tenants in one store: an engine sees one space. Empty is
+	// "default".
+	Space string
+	// StopWhen ends a run, completed, after a step for which one of them holds.
+	StopWhen []StopCondition
+	// Store keeps the runs; nil is a memory store of this engine's own.
+	Store ringi.Store
+	// Teams are the known members of teams: where nobody who may decide is
+	// left, the call is denied instead of asked into the void.
+	Teams map[string][]string
+	// TurnMode is eager in its zero value.
+	TurnMode ringi.TurnMode
+	// UndeclaredRemote is the rule's word on remote tools that no operator
+	// judged: zero asks a person.
+	UndeclaredRemote ringi.Status
+	// UseBy is how long an approval is good: zero 24 h.
+	UseBy time.Duration
+	// Zone is the trust zone of Model; zero has no ceiling.
+	Zone ringi.TrustZone
+}
+
+// FourEyes says which requests none of the run's initiators may approve.
+type FourEyes string
+
+// The reaches of four eyes.
+const (
+	FourEyesOff    FourEyes = ""
+	FourEyesWrites FourEyes = "writes"
+	FourEyesAll    FourEyes = "all"
+)
+
+// Engine runs agents. It is safe for concurrent use, and any number of engines
+// may share a durable store.
+type Engine struct {
+	cfg     Config
+	store   ringi.Store
+	storeID string
+	reg     *ringi.Registry
+	gates   policy.Gates
+	rule    policy.RuleOptions
+	limits  ringi.Limits
+	judges  ringi.Judges
+	log     *slog.Logger
+	heart   *heart
+	// hasFuncs says that a function of the user's judges calls.
+	hasFuncs bool
+	kept     sync.Map // digests of definitions that the store keeps
+}
+
+var _ ringi.Service = (*Engine)(nil)
+
+// New makes an engine. It fails where the policy names a tool that does not
+// exist, where a setting has an unknown value, and where the store has used
+// keys that the keyring lacks.
+func New(cfg Config) (*Engine, error) {
+	if cfg.Registry == nil {
+		cfg.Registry = ringi.NewRegistry()
+	}
+	if cfg.Store == nil {
+		cfg.Store = memory.New(memory.Options{Now: cfg.Now})
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.NewID == nil {
+		cfg.NewID = ringi.NewID
+	}
+	if cfg.Space == "" {
+		cfg.Space = "default"
+	}
+	orDuration(&cfg.Expiry, 72*time.Hour)
+	orDuration(&cfg.UseBy, 24*time.Hour)
+	orDuration(&cfg.Lease, 30*time.Second)
+	if err := check(cfg); err != nil {
+		return nil, fmt.Errorf("check configuration: %w", err)
+	}
+	e := &Engine{
+		cfg: cfg, store: cfg.Store, reg: cfg.Registry, log: cfg.Logger,
+		gates:  policy.Gates{Registry: cfg.Registry, Disabled: cfg.Disabled, Observe: cfg.ObserveZone},
+		rule:   policy.RuleOptions{UndeclaredRemote: cfg.UndeclaredRemote},
+		limits: cfg.Limits.Or(ringi.DefaultLimits()),
+	}
+	e.judges = policy.Judges(cfg.Approval, cfg.Floor, cfg.RequireApproval, cfg.Registry, cfg.PrepareStep != nil)
+	e.hasFuncs = e.judges.Func || len(e.judges.ToolFuncs) > 0 || e.judges.FloorFunc || len(e.judges.FloorToolFuncs) > 0
+	e.judges.Config = configDigest(cfg)
+	id, err := e.store.ID(context.Background())
+	if err != nil {
+		return nil, fmt.Errorf("read store id: %w", err)
+	}
+	e.storeID = id
+	e.heart = newHeart(e)
+	if err := e.rememberKeys(context.Background()); err != nil {
+		return nil, err
+	}
+	if names := e.reg.Undeclared(); len(names) > 0 {
+		e.log.Warn("tools without a declared effect run as non-idempotent writes", "tools", names)
+	}
+	return e, nil
+}
+
+func orDuration(d *time.Duration, def time.Duration) {
+	if *d == 0 {
+		*d = def
+	}
+}
+
+func check(cfg Config) error {
+	if err := policy.Check(cfg.Approval, cfg.Floor, cfg.RequireApproval, cfg.Registry); err != nil {
+		return err
+	}
+	if cfg.Zone != "" && !cfg.Zone.Known() {
+		return fmt.Errorf("unknown trust zone %q", cfg.Zone)
+	}
+	if !slices.Contains([]FourEyes{FourEyesOff, FourEyesWrites, FourEyesAll}, cfg.FourEyes) {
+		return fmt.Errorf("unknown four eyes %q", cfg.FourEyes)
+	}
+	if cfg.TurnMode != "" && cfg.TurnMode != ringi.Eager && cfg.TurnMode != ringi.Hold {
+		return fmt.Errorf("unknown turn mode %q", cfg.TurnMode)
+	}
+	if s := cfg.UndeclaredRemote; s != "" && !s.Known() {
+		return fmt.Errorf("unknown status %q for undeclared remote tools", s)
+	}
+	for _, a := range cfg.ForbidAnswers {
+		if a != ringi.Edit && a != ringi.Respond {
+			return fmt.Errorf("answer %q cannot be forbidden", a)
+		}
+	}
+	for _, name := range cfg.Disabled {
+		if _, ok := cfg.Registry.Tool(name); !ok {
+			return &ringi.PolicyError{Name: name, Where: "Disabled"}
+		}
+	}
+	return nil
+}
+
+// rememberKeys holds the store's key memory against the keyring: a process
+// that lacks a key which the store has used does not start, unless it only
+// reads.
+func (e *Engine) rememberKeys(ctx context.Context) error {
+	used, err := e.store.Keys(ctx)
+	if err != nil {
+		return fmt.Errorf("read key memory: %w", err)
+	}
+	k := e.cfg.Keyring
+	for id, check := range used {
+		if k == nil || !k.Has(id) {
+			if e.cfg.ReadOnly {
+				continue
+			}
+			return fmt.Errorf("open store: %w: it has used key %s", ringi.ErrNoKey, id)
+		}
+		if k.Check(id) != check {
+			return fmt.Errorf("open store: %w: key %s is not the one that it has used", ringi.ErrNoKey, id)
+		}
+	}
+	if k == nil || e.cfg.ReadOnly {
+		return nil
+	}
+	id := k.SigningID()
+	if _, known := used[id]; known {
+		return nil
+	}
+	if err := e.store.RememberKey(ctx, id, k.Check(id)); err != nil {
+		return fmt.Errorf("remember key: %w", err)
+	}
+	return nil
+}
+
+// configDigest informs an auditor; it never refuses.
+func configDigest(cfg Config) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "ringi-config-v1\x00%q\x00%q\x00%v\x00%v\x00%q\x00%q\x00%q\x00%v\x00%v\x00%q", cfg.Agent, cfg.Approval.Version,
+		cfg.Deciders, cfg.Disabled, cfg.FourEyes, cfg.Floor.Version, cfg.TurnMode, cfg.Limits, cfg.RequireApproval, cfg.Zone)
+	for _, t := range cfg.Registry.Tools() {
+		fmt.Fprintf(h, "\x00%s", cfg.Registry.Digest(t.Name))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// mayWrite refuses what a read-only engine, or one whose store's clock stands
+// still, must not do.
+func (e *Engine) mayWrite() error {
+	if e.cfg.ReadOnly {
+		return fmt.Errorf("engine is read-only: %w", ringi.ErrNotRecorded)
+	}
+	return nil
+}
+
+// Unattended answers which of the named tools run without a human pause of
+// either kind, by the same verdict code as a run.
+func (e *Engine) Unattended() policy.Filter {
+	return policy.Unattended(e.reg, e.cfg.Approval, e.cfg.Floor, e.cfg.RequireApproval, e.rule)
+}
+
+// Offer returns what a run would be offered, and what it would be refused.
+func (e *Engine) Offer(run ringi.RunInfo) ringi.Offer {
+	return e.gates.Offer(run, e.cfg.Zone, nil)
+}
+
+// Explain says of one tool how each of the five gates answers.
+func (e *Engine) Explain(name string, run ringi.RunInfo) policy.Explanation {
+	return e.gates.Explain(name, run, e.cfg.Zone)
+}
+
+// now is the store's time.
+func (e *Engine) now(ctx context.Context) (time.Time, error) {
+	t, err := e.store.Now(ctx)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read store time: %w", err)
+	}
+	return t, nil
+}
+
+// isDefinite reports whether a store's error says that nothing was written.
+func isDefinite(err error) bool {
+	for _, known := range []error{ringi.ErrConflict, ringi.ErrLeaseLost, ringi.ErrBusy, ringi.ErrRunOpen, ringi.ErrClock, ringi.ErrNotFound} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	_, ok := errors.AsType[*ringi.RequestStateError](err)
+	return ok
+}

@@ -1,0 +1,425 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/sign"
+)
+
+// This file is the only one that asks the registry for a handler. It takes a
+// grant; there is no other way to run a tool.
+
+// lateResult is the kind of an attempt that holds a result which came after
+// its call was given up.
+const lateResult = "late_result"
+
+// run starts one call, and finishes it. It reports whether the turn must be
+// looked at anew: the start was refused, or the outcome is unknown.
+func (a *activation) run(ctx context.Context, g grant) (bool, error) {
+	tool, ok := a.e.reg.Tool(g.tool)
+	if !ok {
+		return true, fmt.Errorf("run call %s: tool %q is gone", g.callID, g.tool)
+	}
+	g.effect = tool.RunEffect()
+	g.start = g.start || g.effect != ringi.ReadOnly
+	a.st.hold()
+	defer a.st.release()
+	key, err := a.key(g)
+	if err != nil {
+		return true, err
+	}
+	begun := time.Now()
+	if g.start {
+		if ok, err := a.start(ctx, g, key); !ok || err != nil {
+			return true, err
+		}
+	}
+	out := a.execute(ctx, tool, g, key, begun)
+	if out.unknown != "" {
+		c := a.s.call(g.callID)
+		return true, a.unknown(ctx, c, out.unknown)
+	}
+	return false, a.finish(ctx, out.fin)
+}
+
+// start commits tool_started, and spends the approval in the same statement
+// that compares its time.
+func (a *activation) start(ctx context.Context, g grant, key string) (bool, error) {
+	started := false
+	err := a.commit(ctx, func() (*change, error) {
+		started = false
+		c := a.s.call(g.callID)
+		if c == nil || c.result != nil || a.s.cancel != nil || c.input != g.input || len(c.started)+1 != g.attempt {
+			return nil, nil
+		}
+		ch := &change{status: ringi.Running}
+		ev := &ringi.ToolStarted{Call: g.callID, Tool: g.tool, Effect: g.effect, Attempt: g.attempt, Key: key, Request: g.request}
+		if g.request != "" {
+			r := a.s.request(g.request)
+			again := r != nil && r.state == ringi.Spent && g.attempt > 1
+			if r == nil || r.state != ringi.Granted && !again {
+				return nil, nil // taken back, or closed, in between
+			}
+			ev.Input = r.blind(g.input)
+			if r.decided.Bytes != ev.Input {
+				return nil, fmt.Errorf("start call %s: %w: the bytes are not those approved", g.callID, ringi.ErrCorrupt)
+			}
+			if !again {
+				ch.changes = []ringi.RequestChange{{ID: g.request, From: ringi.Granted, To: ringi.Spent, Live: true}}
+			}
+		} else {
+			ev.Input = sign.InputDigest([sign.NonceSize]byte{}, string(g.input))
+		}
+		ch.add(ev)
+		started = true
+		return ch, nil
+	})
+	if _, ok := errors.AsType[*ringi.RequestStateError](err); ok {
+		return false, a.reload(context.WithoutCancel(ctx)) // past its use_by, or settled: looked at anew
+	}
+	return started && err == nil, err
+}
+
+// blind is the digest of bytes under the request's nonce.
+func (r *request) blind(input ringi.Input) string {
+	return sign.InputDigest(r.nonce(), string(input))
+}
+
+// outcome of one execution: a result, or why nobody knows.
+type outcome struct {
+	fin     ringi.FinishedCall
+	unknown string
+}
+
+// execute runs the handler of a granted call: a read on this goroutine, with a
+// cooperative time limit; anything else on one of its own, so that the engine
+// can go on at the time limit.
+func (a *activation) execute(ctx context.Context, tool ringi.Tool, g grant, key string, begun time.Time) outcome {
+	handler, ok := a.e.reg.Handler(g.tool)
+	if !ok {
+		return outcome{fin: failed(g.callID, ringi.CodeNotDone, "tool has no handler here")}
+	}
+	if g.start && overslept(begun, a.e.cfg.Lease/2) {
+		return outcome{unknown: "the process slept past half its lease after the start was recorded; the call was not sent"}
+	}
+	call := a.s.call(g.callID).toolCall()
+	a.tellToolStart(ctx, call)
+	limit := a.s.start.Limits.ToolTimeout
+	if tool.Timeout > 0 && (limit <= 0 || tool.Timeout < limit) {
+		limit = tool.Timeout
+	}
+	hctx := a.toolContext(ctx, g, key)
+	var out outcome
+	if g.effect == ringi.ReadOnly {
+		out = a.callInline(hctx, handler, call, limit)
+	} else {
+		out = a.callApart(hctx, handler, call, limit, g)
+	}
+	out.fin.Duration = time.Since(begun)
+	return out
+}
+
+// overslept reports whether more than limit has passed by the larger of the
+// monotonic and the wall clock: the first stands still while a machine sleeps.
+func overslept(since time.Time, limit time.Duration) bool {
+	now := time.Now()
+	return max(now.Sub(since), now.Round(0).Sub(since.Round(0))) > limit
+}
+
+// toolContext is what the handler runs under: the caller's values without its
+// cancellation, and what the engine tells the tool.
+func (a *activation) toolContext(ctx context.Context, g grant, key string) context.Context {
+	tc := &ringi.ToolContext{
+		Space: a.s.space, Thread: a.s.start.Thread, RunID: a.s.id, CallID: g.callID, Tool: g.tool, Key: key,
+		Initiator: a.s.start.By, Attempt: g.attempt,
+	}
+	if g.decider != "" {
+		tc.Decider = opaque(a.e.storeID, g.decider)
+	}
+	p := a.parentageOf(g.callID)
+	a.remember(g.callID, p)
+	return withParent(ringi.WithToolContext(context.WithoutCancel(ctx), tc), p)
+}
+
+// callInline runs a read here.
+func (a *activation) callInline(ctx context.Context, h ringi.ToolHandler, call ringi.ToolCall, limit time.Duration) outcome {
+	if limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	res, err, panicked := callRecovered(ctx, h, call)
+	if panicked {
+		a.e.log.Error("tool panicked", "run", a.s.id, "tool", call.Tool, "panic", err)
+		return outcome{fin: failed(call.ID, ringi.CodeToolError, "the tool failed")}
+	}
+	return outcome{fin: a.finished(a.s.call(call.ID), res, err, 0)}
+}
+
+// callApart runs a write on a goroutine of its own. What does not return in
+// time is unknown; what comes later is kept as evidence.
+func (a *activation) callApart(ctx context.Context, h ringi.ToolHandler, call ringi.ToolCall, limit time.Duration, g grant) outcome {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type answer struct {
+		res      ringi.ToolResult
+		err      error
+		panicked bool
+	}
+	done := make(chan answer, 1)
+	var mu sync.Mutex
+	gone := false
+	go func() {
+		var ans answer
+		ans.res, ans.err, ans.panicked = callRecovered(ctx, h, call)
+		mu.Lock()
+		defer mu.Unlock()
+		if gone {
+			a.e.keepLate(a.s.space, a.s.id, call.ID, ans.res, ans.err)
+			return
+		}
+		done <- ans
+	}()
+	var timeout <-chan time.Time
+	if limit > 0 {
+		timer := time.NewTimer(limit)
+		defer timer.Stop()
+		timeout = timer.C
+	}
+	why := ""
+	select {
+	case ans := <-done:
+		if !ans.panicked {
+			return outcome{fin: a.finished(a.s.call(call.ID), ans.res, ans.err, 0)}
+		}
+		a.e.log.Error("tool panicked", "run", a.s.id, "tool", call.Tool, "panic", ans.err)
+		why = "the tool panicked"
+	case <-timeout:
+		why = fmt.Sprintf("the tool did not return within %s", limit)
+	case <-a.cut:
+		why = "the run was cancelled while the call was in flight"
+	}
+	mu.Lock()
+	gone = true
+	mu.Unlock()
+	select {
+	case ans := <-done: // it came in the same moment
+		if !ans.panicked {
+			return outcome{fin: a.finished(a.s.call(call.ID), ans.res, ans.err, 0)}
+		}
+	default:
+	}
+	if g.effect == ringi.IdempotentWrite {
+		return outcome{fin: failed(call.ID, ringi.CodeToolError, why+"; it may have run, and may be called again without harm")}
+	}
+	return outcome{unknown: why}
+}
+
+// callRecovered calls a handler; a panic is told apart from an error.
+func callRecovered(ctx context.Context, h ringi.ToolHandler, call ringi.ToolCall) (res ringi.ToolResult, err error, panicked bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			err, panicked = fmt.Errorf("panic: %v", p), true
+		}
+	}()
+	res, err = h(ctx, call)
+	return res, err, false
+}
+
+// failed is a result that the engine gives for a tool that could not answer.
+func failed(callID string, code ringi.ResultCode, text string) ringi.FinishedCall {
+	return ringi.FinishedCall{Call: callID, Outcome: ringi.OutcomeError, Code: code, Error: text}
+}
+
+// finished makes the result of a handler that returned: its output, or its
+// error, which is the tool's answer.
+func (a *activation) finished(c *call, res ringi.ToolResult, err error, d time.Duration) ringi.FinishedCall {
+	f := ringi.FinishedCall{Call: c.judged.ID, Outcome: ringi.OutcomeOK, Output: res.Output, Duration: d}
+	switch {
+	case err != nil:
+		f.Outcome, f.Code, f.Error, f.Output = ringi.OutcomeError, ringi.CodeToolError, errText(err), ""
+		if f.Error == "" {
+			f.Error = "the tool failed"
+		}
+		if ringi.IsNotDone(err) {
+			f.Code = ringi.CodeNotDone
+		}
+	case res.Error != "":
+		f.Outcome, f.Code, f.Error, f.Output = ringi.OutcomeError, ringi.CodeToolError, res.Error, res.Output
+	}
+	limit := a.s.start.Limits.ResultBytes
+	f.Output, f.Truncated = cutText(f.Output, limit, f.Truncated)
+	f.Error, f.Truncated = cutText(f.Error, limit, f.Truncated)
+	f.Class = a.childMark(c.judged.ID)
+	return f
+}
+
+// cutText bounds a text at a rune's border, and makes it valid UTF-8 where it
+// is text at all.
+func cutText(s string, limit int, was bool) (string, bool) {
+	if limit > 0 && len(s) > limit {
+		s = s[:limit]
+		for len(s) > 0 && !utf8.RuneStart(s[len(s)-1]) {
+			s = s[:len(s)-1]
+		}
+		if r, size := utf8.DecodeLastRuneInString(s); r == utf8.RuneError && size == 1 {
+			s = s[:len(s)-1]
+		}
+		return s, true
+	}
+	return s, was
+}
+
+// finish records results. A result of a tool that ran is never dropped: the
+// commit is tried again over every conflict, and what cannot be recorded at
+// all is kept as evidence.
+func (a *activation) finish(ctx context.Context, fins ...ringi.FinishedCall) error {
+	err := a.commit(ctx, func() (*change, error) {
+		var open []ringi.FinishedCall
+		for _, f := range fins {
+			if c := a.s.call(f.Call); c != nil && c.result == nil {
+				open = append(open, f)
+			}
+		}
+		if len(open) == 0 {
+			return nil, nil
+		}
+		return &change{bodies: []ringi.EventBody{&ringi.ToolFinished{Results: open}}, status: ringi.Running, progress: true}, nil
+	})
+	if err != nil {
+		for _, f := range fins {
+			a.e.keepLate(a.s.space, a.s.id, f.Call, ringi.ToolResult{Output: f.Output, Error: f.Error}, nil)
+		}
+		return fmt.Errorf("record result: %w", err)
+	}
+	for _, f := range fins {
+		if c := a.s.call(f.Call); c != nil && c.result != nil {
+			a.tellToolEnd(ctx, c.result)
+		}
+	}
+	return nil
+}
+
+// keepLate leaves a result beside the chain, for whoever settles the outcome.
+func (e *Engine) keepLate(space, runID, callID string, res ringi.ToolResult, err error) {
+	text := res.Text()
+	if err != nil {
+		text = "error: " + err.Error()
+	}
+	at, nerr := e.store.Now(context.Background())
+	if nerr != nil {
+		at = time.Now()
+	}
+	aerr := e.store.Attempt(context.Background(), ringi.Attempt{Space: space, RunID: runID, CallID: callID, Kind: lateResult,
+		Detail: strings.ToValidUTF8(text, "\uFFFD"), At: at})
+	if aerr != nil {
+		e.log.Error("keep late result", "run", runID, "call", callID, "error", aerr)
+	}
+}
+
+// runReads runs the reads of the turn that nobody gated, together: the first
+// here, others beside it where it takes long. One commit for the group.
+func (a *activation) runReads(ctx context.Context, st *stepping, t *turn) (bool, error) {
+	var grants []grant
+	for _, c := range t.calls {
+		if c.result != nil || !a.e.readOnly(c.judged.Tool) || a.stricterBefore(c) {
+			continue
+		}
+		if g, ok := grantByPolicy(c); ok {
+			g.effect = ringi.ReadOnly
+			grants = append(grants, g)
+		}
+	}
+	if len(grants) == 0 {
+		return false, nil
+	}
+	if err := a.stopped(ctx); err != nil {
+		return false, err
+	}
+	if err := a.claim(ctx); err != nil {
+		return false, err
+	}
+	a.st.hold()
+	defer a.st.release()
+	return false, a.finish(ctx, a.readGroup(ctx, grants)...)
+}
+
+// stricterBefore reports whether the call was started as something that must
+// not be repeated.
+func (a *activation) stricterBefore(c *call) bool {
+	for _, s := range c.started {
+		if !s.Effect.Repeatable() {
+			return true
+		}
+	}
+	return false
+}
+
+// readDelay is how long the first read of a group may take before the others
+// get goroutines of their own.
+const readDelay = 100 * time.Microsecond
+
+// readGroup runs reads, at most Limits.Reads at once, results in order.
+func (a *activation) readGroup(ctx context.Context, grants []grant) []ringi.FinishedCall {
+	out := make([]ringi.FinishedCall, len(grants))
+	one := func(i int) {
+		g := grants[i]
+		tool, _ := a.e.reg.Tool(g.tool)
+		key, err := a.key(g)
+		if err != nil {
+			out[i] = failed(g.callID, ringi.CodeNotDone, errText(err))
+			return
+		}
+		out[i] = a.execute(ctx, tool, g, key, time.Now()).fin
+	}
+	if len(grants) == 1 {
+		one(0)
+		return out
+	}
+	var mu sync.Mutex
+	next := 0
+	take := func() (int, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		i := next
+		next++
+		return i, i < len(grants)
+	}
+	work := func() {
+		for i, ok := take(); ok; i, ok = take() {
+			one(i)
+		}
+	}
+	most := a.s.start.Limits.Reads
+	if most <= 0 || most > len(grants) {
+		most = len(grants)
+	}
+	var wg sync.WaitGroup
+	wg.Add(1)
+	others := time.AfterFunc(readDelay, func() {
+		for range most - 1 {
+			wg.Go(work)
+		}
+		wg.Done()
+	})
+	work()
+	if others.Stop() {
+		wg.Done()
+	}
+	wg.Wait()
+	return out
+}
+
+// key is the call's idempotency key: the same for the same call after a
+// restart, another for any other bytes.
+func (a *activation) key(g grant) (string, error) {
+	c := a.s.call(g.callID)
+	return sign.IdempotencyKey(a.s.id, c.step, c.pos, g.tool, string(g.input))
+}

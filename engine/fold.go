@@ -1,0 +1,438 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/audit"
+)
+
+// state is a run as the fold over its events: everything that a process needs
+// to go on with it. It is made by Load, and moved on by the writer's own
+// commits.
+type state struct {
+	space, id string
+	row       ringi.RunRow // as read; owner and epoch are the lease seen then
+	chain     audit.Chain
+	newest    time.Time // of the newest event
+
+	start    *ringi.RunStarted
+	turns    []*turn
+	requests []*request
+	cancel   *ringi.CancelRequested
+	finished *ringi.RunFinished
+	usage    ringi.Usage
+	calls    int // judged so far, budgets span a suspension
+	firstAt  time.Time
+	heads    []ringi.Record // as read, to find a commit that reported failure
+}
+
+// turn is one closed turn of the model.
+type turn struct {
+	ev    *ringi.ModelResponded
+	calls []*call
+}
+
+// call is one call with all that happened to it.
+type call struct {
+	step, pos int
+	judged    *ringi.JudgedCall
+	input     ringi.Input // what would run: the model's, or a person's
+	started   []*ringi.ToolStarted
+	result    *ringi.ToolResult
+	class     ringi.DataClass // of the result, where it is not the tool's own
+	request   *request        // the newest that asks for leave, input or a result
+	outcome   *request        // the newest that asks what happened
+	// again says that the call must be judged and asked anew.
+	again bool
+	// asks is set by a judgement of this activation that has not been put yet.
+	asks    ringi.RequestKind
+	verdict ringi.Verdict
+	// fresh says that verdict is this activation's own.
+	fresh bool
+}
+
+// request is a question with its answer.
+type request struct {
+	ev       *ringi.ApprovalRequested
+	call     *call
+	state    ringi.RequestState
+	decided  *ringi.ApprovalDecided
+	settled  *ringi.OutcomeSettled
+	proposal *ringi.InputProposed // not looked at yet
+	why      string
+	closedAt time.Time
+}
+
+// outcomeKind reports whether the request asks what happened.
+func (r *request) outcomeKind() bool { return r.ev.Ask == ringi.KindOutcome }
+
+// foldError says which event does not fit. A log that does not fold is
+// corrupt: nothing of it runs.
+type foldError struct {
+	seq int64
+	why string
+}
+
+func (e *foldError) Error() string { return fmt.Sprintf("fold event %d: %s", e.seq, e.why) }
+func (e *foldError) Unwrap() error { return ringi.ErrCorrupt }
+
+// apply moves the state on by one event.
+func (s *state) apply(ev *ringi.Event) error {
+	if why := s.applyBody(ev); why != "" {
+		return &foldError{ev.Seq, why}
+	}
+	if ev.At.After(s.newest) {
+		s.newest = ev.At
+	}
+	return nil
+}
+
+func (s *state) applyBody(ev *ringi.Event) string {
+	if s.start == nil && ev.Kind != ringi.EventRunStarted {
+		return "run has not started"
+	}
+	if s.finished != nil && ev.Kind != ringi.EventRunErased {
+		return "run has ended"
+	}
+	switch b := ev.Body.(type) {
+	case *ringi.RunStarted:
+		if s.start != nil {
+			return "run started twice"
+		}
+		s.start, s.firstAt = b, ev.At
+	case *ringi.ModelResponded:
+		return s.applyTurn(b)
+	case *ringi.ApprovalRequested:
+		return s.applyRequested(b)
+	case *ringi.InputProposed:
+		return s.applyProposed(b)
+	case *ringi.InputRefused:
+		r := s.request(b.Request)
+		if r == nil || r.proposal == nil {
+			return "no proposal to refuse"
+		}
+		r.proposal = nil
+	case *ringi.ApprovalDecided:
+		return s.applyDecided(b)
+	case *ringi.ApprovalTakenBack:
+		return s.applyTakenBack(b)
+	case *ringi.RequestClosed:
+		return s.applyClosed(b)
+	case *ringi.ToolStarted:
+		return s.applyStarted(b)
+	case *ringi.ToolFinished:
+		return s.applyFinished(b)
+	case *ringi.OutcomeUnknown:
+		return s.applyUnknown(b)
+	case *ringi.OutcomeSettled:
+		return s.applySettled(b)
+	case *ringi.CancelRequested:
+		if s.cancel == nil || b.Now {
+			s.cancel = b
+		}
+	case *ringi.RunFinished:
+		return s.applyEnd(b)
+	case *ringi.RunErased:
+	default:
+		return fmt.Sprintf("kind %q is not of this build", ev.Kind)
+	}
+	return ""
+}
+
+func (s *state) applyTurn(b *ringi.ModelResponded) string {
+	if t := s.turn(); t != nil && t.open() {
+		return "a turn is open"
+	}
+	if want := len(s.turns) + 1; b.Step != want {
+		return fmt.Sprintf("step %d, want %d", b.Step, want)
+	}
+	t := &turn{ev: b}
+	if n := len(b.Calls); n > 0 {
+		block := make([]call, n)
+		t.calls = make([]*call, n)
+		for i := range b.Calls {
+			c := &block[i]
+			j := &b.Calls[i]
+			c.step, c.pos, c.judged, c.input, c.verdict, c.asks = b.Step, i, j, j.Input, j.Verdict, j.Asks
+			if j.Code != "" {
+				c.result = refusal(c)
+			}
+			t.calls[i] = c
+		}
+	}
+	s.turns = append(s.turns, t)
+	s.usage = s.usage.Add(b.Usage)
+	s.calls += len(b.Calls)
+	if b.Finished != nil {
+		return s.applyEnd(b.Finished)
+	}
+	return ""
+}
+
+func (s *state) applyEnd(b *ringi.RunFinished) string {
+	if t := s.turn(); t != nil && t.open() {
+		return "run ended with an open call"
+	}
+	if !b.Status.Final() {
+		return fmt.Sprintf("run ended as %q", b.Status)
+	}
+	s.finished = b
+	return ""
+}
+
+func (s *state) applyRequested(b *ringi.ApprovalRequested) string {
+	c := s.call(b.Call)
+	if c == nil {
+		return "request for an unknown call"
+	}
+	if c.result != nil {
+		return "request for a call that has its result"
+	}
+	if r := c.request; r != nil && r.state.Open() {
+		return "call has an open request"
+	}
+	s.put(c, b)
+	return ""
+}
+
+func (s *state) put(c *call, b *ringi.ApprovalRequested) {
+	r := &request{ev: b, call: c, state: ringi.Pending}
+	s.requests = append(s.requests, r)
+	if b.Ask == ringi.KindOutcome {
+		c.outcome = r
+		return
+	}
+	c.request, c.again, c.asks = r, false, ""
+	if b.Proposed {
+		c.input = b.Input
+	}
+}
+
+func (s *state) applyProposed(b *ringi.InputProposed) string {
+	r := s.request(b.Request)
+	switch {
+	case r == nil:
+		return "proposal for an unknown request"
+	case r.state != ringi.Pending:
+		return "proposal for a request that is " + string(r.state)
+	case r.proposal != nil:
+		return "second proposal"
+	}
+	r.proposal = b
+	return ""
+}
+
+func (s *state) applyDecided(b *ringi.ApprovalDecided) string {
+	r := s.request(b.Request)
+	switch {
+	case r == nil:
+		return "decision on an unknown request"
+	case r.state != ringi.Pending:
+		return "decision on a request that is " + string(r.state)
+	case r.outcomeKind():
+		return "decision on an outcome"
+	}
+	r.decided = b
+	switch b.Answer {
+	case ringi.Approve:
+		r.state = ringi.Granted
+	case ringi.Deny:
+		r.state = ringi.Refused
+		s.finish(r.call, deniedByPerson(r))
+	case ringi.Respond:
+		r.state = ringi.Spent
+		s.finish(r.call, responded(r))
+	default:
+		return fmt.Sprintf("decision %q", b.Answer)
+	}
+	return ""
+}
+
+func (s *state) applyTakenBack(b *ringi.ApprovalTakenBack) string {
+	r := s.request(b.Request)
+	if r == nil || r.state != ringi.Granted {
+		return "no approval to take back"
+	}
+	r.state, r.why, r.call.again = ringi.Withdrawn, "taken back", true
+	return ""
+}
+
+func (s *state) applyClosed(b *ringi.RequestClosed) string {
+	r := s.request(b.Request)
+	if r == nil || !r.state.Open() {
+		return "no open request to close"
+	}
+	switch b.State {
+	case ringi.Expired, ringi.Withdrawn, ringi.Stale:
+	default:
+		return fmt.Sprintf("request closed as %q", b.State)
+	}
+	r.state, r.why, r.proposal = b.State, b.Why, nil
+	switch {
+	case r.outcomeKind():
+	case b.Again || b.Successor != "":
+		r.call.again = true
+	case b.State == ringi.Expired:
+		s.finish(r.call, expired(r.call))
+	case b.State == ringi.Withdrawn:
+		s.finish(r.call, withdrawn(r.call, b.Why))
+	default:
+		r.call.again = true
+	}
+	return ""
+}
+
+func (s *state) applyStarted(b *ringi.ToolStarted) string {
+	c := s.call(b.Call)
+	switch {
+	case c == nil:
+		return "start of an unknown call"
+	case c.result != nil:
+		return "start of a call that has its result"
+	}
+	if b.Request != "" {
+		r := s.request(b.Request)
+		if r == nil || r.call != c || r.state != ringi.Granted && !(r.state == ringi.Spent && b.Attempt > 1) {
+			return "start without the approval that it names"
+		}
+		r.state = ringi.Spent
+	}
+	c.started = append(c.started, b)
+	return ""
+}
+
+func (s *state) applyFinished(b *ringi.ToolFinished) string {
+	for i := range b.Results {
+		f := &b.Results[i]
+		c := s.call(f.Call)
+		if c == nil || c.result != nil {
+			return "result of a call that is not open"
+		}
+		res := resultOf(c, f)
+		c.class = f.Class
+		s.finish(c, res)
+	}
+	return ""
+}
+
+func (s *state) applyUnknown(b *ringi.OutcomeUnknown) string {
+	c := s.call(b.Call)
+	if c == nil || c.result != nil || len(c.started) == 0 {
+		return "unknown outcome of a call that did not start"
+	}
+	if b.Request.Request == "" {
+		return "" // an unattended run: it ends with this
+	}
+	s.put(c, &b.Request)
+	return ""
+}
+
+func (s *state) applySettled(b *ringi.OutcomeSettled) string {
+	r := s.request(b.Request)
+	if r == nil || !r.outcomeKind() || r.state != ringi.Pending || r.ev.Call != b.Call {
+		return "no unknown outcome to settle"
+	}
+	r.settled = b
+	r.state = ringi.Spent
+	switch b.Answer {
+	case ringi.Ran:
+		s.finish(r.call, ranByWord(r))
+	case ringi.DidNotRun:
+		s.finish(r.call, didNotRun(r))
+	case ringi.RunAgain:
+		r.call.again = true
+		r.call.started = nil // the old start is settled
+	default:
+		return fmt.Sprintf("outcome %q", b.Answer)
+	}
+	return ""
+}
+
+// finish gives a call its result.
+func (s *state) finish(c *call, res *ringi.ToolResult) { c.result = res }
+
+// turn returns the newest turn, or nil.
+func (s *state) turn() *turn {
+	if len(s.turns) == 0 {
+		return nil
+	}
+	return s.turns[len(s.turns)-1]
+}
+
+// open reports whether a call of the turn has no result.
+func (t *turn) open() bool {
+	for _, c := range t.calls {
+		if c.result == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// call finds a call; the newest turn's are looked at first.
+func (s *state) call(id string) *call {
+	for _, t := range slices.Backward(s.turns) {
+		for _, c := range t.calls {
+			if c.judged.ID == id {
+				return c
+			}
+		}
+	}
+	return nil
+}
+
+func (s *state) request(id string) *request {
+	for _, r := range slices.Backward(s.requests) {
+		if r.ev.Request == id {
+			return r
+		}
+	}
+	return nil
+}
+
+// pending returns the requests that a person can answer.
+func (s *state) pending() []*request {
+	var out []*request
+	for _, r := range s.requests {
+		if r.state == ringi.Pending {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// openRequests returns those that something may still come of.
+func (s *state) openRequests() []*request {
+	var out []*request
+	for _, r := range s.requests {
+		if r.state.Open() {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// waits is the state that a run with pending requests waits in, by precedence
+// outcome, approval, input; "" where nothing is pending.
+func (s *state) waits() ringi.RunStatus {
+	var st ringi.RunStatus
+	for _, r := range s.requests {
+		if r.state != ringi.Pending || r.proposal != nil {
+			continue
+		}
+		switch r.ev.Ask {
+		case ringi.KindOutcome:
+			return ringi.WaitingForOutcome
+		case ringi.KindInput, ringi.KindResult:
+			if st == "" {
+				st = ringi.WaitingForInput
+			}
+		default:
+			st = ringi.WaitingForApproval
+		}
+	}
+	return st
+}

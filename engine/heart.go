@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/ringi-dev/ringi"
+)
+
+// heart is an engine's one heartbeat row and the set of runs that it drives.
+// It beats only while there are running runs, so an engine that has nothing to
+// do, or has died, loses its leases by time.
+type heart struct {
+	e     *Engine
+	owner string
+	every time.Duration
+
+	mu     sync.Mutex
+	active map[string]*activation // by run id
+	// undriven are runs that this engine may still own and nobody drives: an
+	// activation ended in an error, and giving the run back failed too.
+	undriven map[string]string // run id to space
+	last     time.Time         // of the last beat, in the store's time
+	timer    *time.Timer
+}
+
+func newHeart(e *Engine) *heart {
+	return &heart{
+		e: e, owner: ringi.NewID("own_", time.Now()), every: e.cfg.Lease / 3,
+		active: map[string]*activation{}, undriven: map[string]string{},
+	}
+}
+
+// enter takes a run for one activation of this engine. ErrBusy where another
+// drives it.
+func (h *heart) enter(a *activation) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, busy := h.active[a.id]; busy {
+		return fmt.Errorf("resume run %s: %w", a.id, ringi.ErrBusy)
+	}
+	h.active[a.id] = a
+	delete(h.undriven, a.id)
+	if len(h.active) == 1 {
+		if h.timer == nil {
+			h.timer = time.AfterFunc(h.every, h.tick)
+		} else {
+			h.timer.Reset(h.every)
+		}
+	}
+	return nil
+}
+
+// leave ends an activation.
+func (h *heart) leave(a *activation) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.active, a.id)
+	if len(h.active) == 0 {
+		h.timer.Stop()
+	}
+}
+
+// orphan remembers a run that could not be given back.
+func (h *heart) orphan(space, runID string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.undriven[runID] = space
+}
+
+// beat renews the heartbeat where a third of the lease has passed in the
+// store's time. Every commit of an owner asks for it.
+func (h *heart) beat(ctx context.Context, at time.Time) error {
+	h.mu.Lock()
+	due := h.last.IsZero() || at.Sub(h.last) >= h.every
+	if due {
+		h.last = at
+	}
+	h.mu.Unlock()
+	if !due {
+		return nil
+	}
+	if err := h.e.store.Beat(ctx, h.owner, h.e.cfg.Lease); err != nil {
+		h.mu.Lock()
+		h.last = time.Time{}
+		h.mu.Unlock()
+		return fmt.Errorf("beat: %w", err)
+	}
+	return nil
+}
+
+// tick beats while calls take long, gives back what nobody drives, and cuts
+// calls whose run was cancelled with now by another process.
+func (h *heart) tick() {
+	ctx, cancel := context.WithTimeout(context.Background(), h.every)
+	defer cancel()
+	if err := h.e.store.Beat(ctx, h.owner, h.e.cfg.Lease); err != nil {
+		h.e.log.Warn("beat", "error", err)
+	}
+	h.mu.Lock()
+	lost := make(map[string]string, len(h.undriven))
+	for id, space := range h.undriven {
+		lost[id] = space
+	}
+	running := make([]*activation, 0, len(h.active))
+	for _, a := range h.active {
+		running = append(running, a)
+	}
+	h.mu.Unlock()
+	for id, space := range lost {
+		if h.e.giveBackLost(ctx, space, id) {
+			h.mu.Lock()
+			delete(h.undriven, id)
+			h.mu.Unlock()
+		}
+	}
+	for _, a := range running {
+		a.lookForCancel(ctx)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.active) > 0 {
+		h.timer.Reset(h.every)
+	}
+}
+
+// find returns the activation that drives a run here, or nil.
+func (h *heart) find(runID string) *activation {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.active[runID]
+}
+
+// giveBackLost frees a run that this engine owns and nobody drives.
+func (e *Engine) giveBackLost(ctx context.Context, space, runID string) bool {
+	row, err := e.store.Row(ctx, space, runID)
+	if err != nil {
+		return false
+	}
+	if row.Owner != e.heart.owner {
+		return true
+	}
+	row.Status = ringi.Queued
+	err = e.store.Commit(ctx, &ringi.Commit{
+		Space: space, RunID: runID, Expect: row.Seq, Owner: row.Owner, Epoch: row.Epoch,
+		Release: true, Row: row, Wake: true,
+	})
+	return err == nil
+}

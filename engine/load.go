@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/audit"
+)
+
+// load reads a run, checks its chain and MAC, and folds it. A break makes the
+// run corrupt: nothing of it runs.
+func (e *Engine) load(ctx context.Context, space, runID string) (*state, error) {
+	stored, err := e.store.Load(ctx, space, runID)
+	if err != nil {
+		return nil, fmt.Errorf("load run %s: %w", runID, err)
+	}
+	s, err := e.fold(stored)
+	if err != nil {
+		e.markCorrupt(ctx, &stored.Row, err)
+		return nil, fmt.Errorf("load run %s: %w: %w", runID, ringi.ErrCorrupt, err)
+	}
+	if stored.Row.Corrupt != "" {
+		return nil, fmt.Errorf("load run %s: %w: %s", runID, ringi.ErrCorrupt, stored.Row.Corrupt)
+	}
+	return s, nil
+}
+
+// fold checks and folds stored records. It never panics: a log that would is
+// corrupt like any other.
+func (e *Engine) fold(stored *ringi.StoredRun) (s *state, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s, err = nil, fmt.Errorf("fold panicked: %v", p)
+		}
+	}()
+	row := &stored.Row
+	events, err := audit.Events(e.storeID, row.Space, row.ID, stored.Records, row.Head, row.Seq)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.checkMAC(row); err != nil {
+		return nil, err
+	}
+	s = &state{space: row.Space, id: row.ID, row: *row, chain: audit.Chain{Seq: row.Seq, Head: row.Head}}
+	for i := range events {
+		if err := s.apply(&events[i]); err != nil {
+			return nil, err
+		}
+	}
+	if s.start == nil {
+		return nil, errors.New("log is empty")
+	}
+	s.heads = stored.Records
+	return s, nil
+}
+
+// has reports whether the log holds the record that a chain ends with.
+func (s *state) has(c audit.Chain) bool {
+	i := c.Seq - 1
+	return i >= 0 && i < int64(len(s.heads)) && s.heads[i].Hash == c.Head
+}
+
+// markCorrupt leaves a mark on the run's row, so that no process claims it
+// again; nothing is written into a broken chain.
+func (e *Engine) markCorrupt(ctx context.Context, row *ringi.RunRow, cause error) {
+	e.log.Error("run is corrupt: nothing of it runs", "run", row.ID, "cause", cause)
+	if e.cfg.ReadOnly || row.Corrupt != "" {
+		return
+	}
+	marked := *row
+	marked.Corrupt = cause.Error()
+	err := e.store.Commit(ctx, &ringi.Commit{
+		Space: row.Space, RunID: row.ID, Expect: row.Seq, Settle: true, Row: marked,
+	})
+	if err != nil {
+		e.log.Error("mark corrupt run", "run", row.ID, "error", err)
+	}
+}
+
+// find reads the run that a request belongs to.
+func (e *Engine) find(ctx context.Context, space, requestID string) (*state, *request, error) {
+	row, err := e.store.Request(ctx, space, requestID)
+	if err != nil {
+		return nil, nil, fmt.Errorf("find request %s: %w", requestID, err)
+	}
+	s, err := e.load(ctx, space, row.RunID)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := s.request(requestID)
+	if r == nil {
+		return nil, nil, fmt.Errorf("find request %s: %w: the log does not hold it", requestID, ringi.ErrCorrupt)
+	}
+	return s, r, nil
+}

@@ -1,0 +1,549 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/ringi-dev/ringi"
+)
+
+// stepping is one step in the making: what the model may see and is sent, and
+// what its calls are judged by.
+type stepping struct {
+	n        int
+	offer    ringi.Offer
+	msgs     []ringi.Message // as sent
+	system   string
+	model    ringi.Model
+	zone     ringi.TrustZone
+	tighten  ringi.Approval // PrepareStep's own floor
+	attempts int
+}
+
+// step goes from what the model may see to a turn that is judged and recorded.
+// What the turn allows is run by closeTurn; what asks pauses there.
+func (a *activation) step(ctx context.Context) error {
+	if done, err := a.budgetsOrStop(ctx); done || err != nil {
+		return err
+	}
+	st, err := a.prepare(ctx, len(a.s.turns)+1, a.msgs)
+	if err != nil {
+		return a.end(ctx, ringi.Failed, ringi.ReasonModelFailed, err.Error())
+	}
+	if ok, err := a.mayRead(ctx, st); !ok || err != nil {
+		return err
+	}
+	if err := a.claim(ctx); err != nil {
+		return err
+	}
+	a.tellStepStart(ctx, st.n)
+	turn, err := a.ask(ctx, st)
+	if err != nil {
+		return a.askFailed(ctx, st, err)
+	}
+	ev := a.judgeTurn(ctx, st, turn)
+	return a.recordTurn(ctx, st, ev)
+}
+
+// budgetsOrStop ends the run where a budget is used up or a stop condition
+// holds. Budgets are read from the log, so they span a suspension.
+func (a *activation) budgetsOrStop(ctx context.Context) (bool, error) {
+	s, l := a.s, a.s.start.Limits
+	t := s.turn()
+	if t != nil && len(t.calls) == 0 {
+		// A turn without calls is the last; it is recorded with the run's end,
+		// but for a broken one.
+		return true, a.end(ctx, ringi.Failed, ringi.ReasonModelFailed, "the model's turn ended early: "+string(t.ev.Finish))
+	}
+	if t != nil && len(a.e.cfg.StopWhen) > 0 && a.stopHolds(t) {
+		return true, a.end(ctx, ringi.Completed, ringi.ReasonCompleted, "a stop condition holds")
+	}
+	if l.Steps > 0 && len(s.turns) >= l.Steps {
+		return true, a.end(ctx, ringi.Completed, ringi.ReasonMaxSteps, "")
+	}
+	if l.ToolCalls > 0 && s.calls >= l.ToolCalls {
+		return true, a.end(ctx, ringi.Completed, ringi.ReasonMaxToolCalls, "")
+	}
+	return false, nil
+}
+
+// stopHolds asks the stop conditions of the step that ended; one that panics
+// holds.
+func (a *activation) stopHolds(t *turn) (holds bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			a.e.log.Error("stop condition panicked", "run", a.s.id, "panic", fmt.Sprint(p))
+			holds = true
+		}
+	}()
+	info := StepInfo{Run: a.info, Step: t.ev.Step, Usage: a.s.usage, Messages: slices.Clone(a.msgs)}
+	for _, c := range t.calls {
+		info.Calls = append(info.Calls, c.toolCall())
+		info.Results = append(info.Results, *c.result)
+	}
+	for _, f := range a.e.cfg.StopWhen {
+		if f(info) {
+			return true
+		}
+	}
+	return false
+}
+
+// prepare makes the step: PrepareStep first, then the gates, so that what a
+// plan changed is gated like everything else.
+func (a *activation) prepare(ctx context.Context, n int, msgs []ringi.Message) (*stepping, error) {
+	st := &stepping{n: n, msgs: msgs[:len(msgs):len(msgs)], system: a.s.start.System, model: a.e.cfg.Model, zone: a.e.zone(a.s.start.Zone)}
+	a.info.Step = n
+	var narrow []string
+	if !a.s.start.AllTools {
+		narrow = a.s.start.Tools
+		if narrow == nil {
+			narrow = []string{}
+		}
+	}
+	st.offer = a.offer(st.zone, narrow)
+	if a.e.cfg.PrepareStep == nil {
+		return st, nil
+	}
+	plan, err := a.plan(ctx, n, msgs)
+	if err != nil {
+		return nil, fmt.Errorf("prepare step %d: %w", n, err)
+	}
+	if plan.Model != nil {
+		st.model = plan.Model
+		if plan.Zone != "" {
+			st.zone = plan.Zone
+		}
+	}
+	if plan.System != nil {
+		st.system = *plan.System
+	}
+	if plan.Messages != nil {
+		if st.msgs, err = given(plan.Messages, ringi.Principal{}); err != nil {
+			return nil, fmt.Errorf("prepare step %d: %w", n, err)
+		}
+	}
+	st.tighten = plan.Approval
+	st.offer = a.offer(st.zone, narrow)
+	if plan.Tools != nil {
+		st.offer.Tools = slices.DeleteFunc(slices.Clone(st.offer.Tools), func(t ringi.Tool) bool {
+			return !slices.Contains(plan.Tools, t.Name)
+		})
+	}
+	return st, nil
+}
+
+// plan asks PrepareStep, recovered.
+func (a *activation) plan(ctx context.Context, n int, msgs []ringi.Message) (plan StepPlan, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return a.e.cfg.PrepareStep(ctx, StepInfo{Run: a.info, Step: n, Usage: a.s.usage, Messages: cloneMessages(msgs)})
+}
+
+// cloneMessages copies as deep as a function could reach in.
+func cloneMessages(msgs []ringi.Message) []ringi.Message {
+	out := slices.Clone(msgs)
+	for i := range out {
+		out[i].Calls = slices.Clone(out[i].Calls)
+		out[i].Results = slices.Clone(out[i].Results)
+	}
+	return out
+}
+
+// zone is the less trusted of the recorded zone and today's.
+func (e *Engine) zone(recorded ringi.TrustZone) ringi.TrustZone {
+	if recorded == "" || e.cfg.Zone == "" {
+		return recorded + e.cfg.Zone
+	}
+	a, _ := recorded.Ceiling()
+	b, _ := e.cfg.Zone.Ceiling()
+	if a.Rank() < b.Rank() {
+		return recorded
+	}
+	return e.cfg.Zone
+}
+
+// offered is an offer that an activation computed already.
+type offered struct {
+	zone   ringi.TrustZone
+	offer  ringi.Offer
+	digest string
+	known  bool
+}
+
+// offer applies the five gates, and narrows an unattended run's to what runs
+// without a person. Gates and configuration are fixed for an activation.
+func (a *activation) offer(zone ringi.TrustZone, narrow []string) ringi.Offer {
+	if a.cached.known && a.cached.zone == zone {
+		return a.cached.offer
+	}
+	o := a.e.gates.Offer(a.info, zone, narrow)
+	if mode := a.s.start.Unattended; mode != ringi.Attended {
+		answers := a.e.Unattended().Explain(o.Names())
+		kept := make([]ringi.Tool, 0, len(o.Tools))
+		for i, t := range o.Tools {
+			if ans := answers[i].Answer; ans == ringi.UnattendedRuns || mode == ringi.PerCall && ans == ringi.UnattendedPerCall {
+				kept = append(kept, t)
+			}
+		}
+		o.Tools = kept
+	}
+	a.cached = offered{zone: zone, offer: o, digest: a.offerDigest(o), known: true}
+	return o
+}
+
+// mayRead ends the run where the conversation holds data that the model's zone
+// must not read: no model is called, whoever chose it.
+func (a *activation) mayRead(ctx context.Context, st *stepping) (bool, error) {
+	if st.zone == "" {
+		return true, nil
+	}
+	ceiling, ok := st.zone.Ceiling()
+	if ok && (a.mark == "" || a.mark.Rank() <= ceiling.Rank()) {
+		return true, nil
+	}
+	return false, a.end(ctx, ringi.Failed, ringi.ReasonTrustZone,
+		fmt.Sprintf("the conversation holds %s, above the ceiling of zone %s", a.mark, st.zone))
+}
+
+// claim takes the lease in a commit of its own: before a model call, and on
+// every takeover that does not start with a tool.
+func (a *activation) claim(ctx context.Context) error {
+	if a.l.held {
+		return nil
+	}
+	return a.commit(ctx, func() (*change, error) {
+		if a.l.held {
+			return nil, nil
+		}
+		return &change{status: ringi.Running}, nil
+	})
+}
+
+// ask calls the model, and again where a call failed: nothing of a broken turn
+// has run.
+func (a *activation) ask(ctx context.Context, st *stepping) (*ringi.ModelTurn, error) {
+	tries := 1 + max(a.s.start.Limits.ModelRetries, 0)
+	for {
+		st.attempts++
+		turn, err := a.generate(ctx, st)
+		if err == nil {
+			return turn, nil
+		}
+		if a.st != nil {
+			a.st.emit(ringi.Event{Kind: ringi.EventStepDiscarded, RunID: a.s.id,
+				Body: &ringi.StepDiscarded{Step: st.n, Attempt: st.attempts, Why: err.Error()}})
+		}
+		if ctx.Err() != nil || errors.Is(err, errLeft) || st.attempts >= tries {
+			return nil, err
+		}
+	}
+}
+
+// generate reads one stream of the model to its closed turn.
+func (a *activation) generate(ctx context.Context, st *stepping) (turn *ringi.ModelTurn, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			turn, err = nil, fmt.Errorf("model panicked: %v", p)
+		}
+	}()
+	if a.st != nil {
+		a.st.emit(ringi.Event{Kind: ringi.EventStepStarted, RunID: a.s.id, Body: &ringi.StepStarted{Step: st.n, Attempt: st.attempts}})
+	}
+	req := ringi.ModelRequest{System: st.system, Messages: st.msgs, Tools: st.offer.Tools, RunID: a.s.id,
+		Thread: a.s.start.Thread, Step: st.n, Attempt: st.attempts}
+	for ev, err := range st.model.Generate(ctx, req) {
+		switch {
+		case err != nil:
+			return nil, err
+		case turn != nil:
+			return nil, errors.New("model spoke after its turn was closed")
+		case ev.Turn != nil:
+			turn = ev.Turn
+		case a.st != nil:
+			a.deltas(st, &ev)
+			if a.st.left {
+				return nil, errLeft
+			}
+		}
+	}
+	if turn == nil {
+		return nil, errors.New("model's stream ended without a turn")
+	}
+	return turn, nil
+}
+
+func (a *activation) deltas(st *stepping, ev *ringi.ModelEvent) {
+	if ev.TextDelta != "" {
+		a.delta(ringi.EventTextDelta, ringi.Delta{Step: st.n, Attempt: st.attempts, Text: ev.TextDelta})
+	}
+	if ev.ReasoningDelta != "" {
+		a.delta(ringi.EventReasoningDelta, ringi.Delta{Step: st.n, Attempt: st.attempts, Text: ev.ReasoningDelta})
+	}
+	if ev.InputDelta != "" {
+		a.delta(ringi.EventInputDelta, ringi.Delta{Step: st.n, Attempt: st.attempts, Text: ev.InputDelta, Index: ev.CallIndex, Tool: ev.CallTool})
+	}
+}
+
+// askFailed ends the run, or leaves it queued where the caller has gone.
+func (a *activation) askFailed(ctx context.Context, st *stepping, err error) error {
+	if errors.Is(err, errLeft) {
+		return nil // drive gives the run back
+	}
+	if ctx.Err() != nil {
+		return a.stopped(ctx)
+	}
+	return a.end(ctx, ringi.Failed, ringi.ReasonModelFailed, fmt.Sprintf("step %d, %d attempts: %s", st.n, st.attempts, errText(err)))
+}
+
+// errText is an error's text as the log keeps it.
+func errText(err error) string {
+	return strings.ToValidUTF8(err.Error(), "\uFFFD")
+}
+
+// judgeTurn judges every call of the turn, before any of them runs.
+func (a *activation) judgeTurn(ctx context.Context, st *stepping, t *ringi.ModelTurn) *ringi.ModelResponded {
+	ev := &ringi.ModelResponded{
+		Step: st.n, Text: strings.ToValidUTF8(t.Text, "\uFFFD"), Opaque: t.Opaque, Finish: t.Finish, Usage: t.Usage,
+		OfferDigest: st.offerDigest(a), PromptDigest: a.promptDigest(st),
+	}
+	if st.attempts > 1 {
+		ev.Attempt = st.attempts
+	}
+	if len(t.Calls) == 0 {
+		if t.Finish.Clean() {
+			ev.Finished = &ringi.RunFinished{Status: ringi.Completed, Reason: ringi.ReasonCompleted, Withheld: a.withheld(st)}
+		}
+		return ev
+	}
+	ev.Calls = make([]ringi.JudgedCall, len(t.Calls))
+	j := a.judging(st)
+	for i := range t.Calls {
+		c := &ev.Calls[i]
+		raw := t.Calls[i]
+		c.ID = callID(a.s.id, st.n, i)
+		c.ModelID, c.Tool, c.Input = raw.ModelID, raw.Tool, raw.Input
+		if !t.Finish.Clean() {
+			c.Code, c.Text = ringi.CodeIncompleteTurn, "not executed: incomplete turn (the model's answer ended early: "+string(t.Finish)+")"
+			continue
+		}
+		j.judge(ctx, c, i)
+	}
+	return ev
+}
+
+// callID derives a call's id from its run, step and position.
+func callID(runID string, step, pos int) string {
+	b := make([]byte, 0, 48)
+	b = append(b, "call_"...)
+	b = append(b, ringi.IDSuffix(runID)...)
+	b = append(b, '_')
+	b = strconv.AppendInt(b, int64(step), 10)
+	b = append(b, '_')
+	b = strconv.AppendInt(b, int64(pos), 10)
+	return string(b)
+}
+
+// recordTurn commits the turn with every verdict. Where nothing of it can run
+// before the requests are answered, they ride in the same commit.
+func (a *activation) recordTurn(ctx context.Context, st *stepping, ev *ringi.ModelResponded) error {
+	asks, early := a.turnShape(ev)
+	var asked []*ask
+	if asks && !early {
+		asked = a.previews(ctx, st, ev)
+	}
+	err := a.commit(ctx, func() (*change, error) {
+		if a.s.cancel != nil || len(a.s.turns) >= st.n {
+			return nil, nil
+		}
+		ch := &change{bodies: []ringi.EventBody{ev}, status: ringi.Running, progress: true}
+		if ev.Finished != nil {
+			ch.status, ch.reason, ch.release = ev.Finished.Status, ev.Finished.Reason, true
+			return ch, nil
+		}
+		if asked != nil {
+			if err := a.put(ctx, ch, asked); err != nil {
+				return nil, err
+			}
+		}
+		return ch, nil
+	})
+	if err != nil {
+		return err
+	}
+	if t := a.s.turn(); t != nil && t.ev == ev {
+		a.markFresh(t)
+		if !t.open() {
+			a.extendMessages()
+			a.tellStepEnd(ctx, t)
+		}
+	}
+	return nil
+}
+
+// markFresh remembers that the verdicts of a turn are this activation's own.
+func (a *activation) markFresh(t *turn) {
+	for _, c := range t.calls {
+		c.fresh = true
+	}
+	if len(a.at) < len(a.s.turns) {
+		a.at = append(a.at, len(a.msgs))
+	}
+}
+
+// turnShape says whether a call of the turn asks, and whether another may run
+// before it is answered.
+func (a *activation) turnShape(ev *ringi.ModelResponded) (asks, early bool) {
+	hold := a.s.start.TurnMode == ringi.Hold
+	for i := range ev.Calls {
+		c := &ev.Calls[i]
+		switch {
+		case c.Code != "":
+		case c.Asks != "":
+			asks = true
+		case !hold && (!asks || a.e.readOnly(c.Tool)):
+			early = true
+		}
+	}
+	return asks, early && asks
+}
+
+func (e *Engine) readOnly(name string) bool {
+	t, ok := e.reg.Tool(name)
+	return ok && t.RunEffect() == ringi.ReadOnly
+}
+
+// offerDigest names what this step's model was offered.
+func (st *stepping) offerDigest(a *activation) string {
+	c := &a.cached
+	if c.known && c.zone == st.zone && len(c.offer.Tools) == len(st.offer.Tools) {
+		return c.digest
+	}
+	return a.offerDigest(st.offer)
+}
+
+func (a *activation) offerDigest(o ringi.Offer) string {
+	if len(o.Tools) == 0 {
+		return ""
+	}
+	h := sha256.New()
+	for i := range o.Tools {
+		io.WriteString(h, a.e.reg.Digest(o.Tools[i].Name))
+	}
+	return sum16(h)
+}
+
+// promptDigest names what the model was sent. The conversation is hashed as it
+// grows, so that a long run costs no more a step than a short one.
+func (a *activation) promptDigest(st *stepping) string {
+	if len(st.msgs) != len(a.msgs) || len(st.msgs) > 0 && &st.msgs[0] != &a.msgs[0] {
+		h := sha256.New()
+		io.WriteString(h, st.system)
+		hashMessages(h, st.msgs)
+		return sum16(h)
+	}
+	if a.prompt == nil {
+		a.prompt = sha256.New()
+		io.WriteString(a.prompt, a.s.start.System)
+	}
+	hashMessages(a.prompt, a.msgs[a.hashed:])
+	a.hashed = len(a.msgs)
+	return sum16(a.prompt)
+}
+
+func sum16(h hash.Hash) string {
+	var sum [sha256.Size]byte
+	var text [32]byte
+	hex.Encode(text[:], h.Sum(sum[:0])[:16])
+	return string(text[:])
+}
+
+func hashMessages(h hash.Hash, msgs []ringi.Message) {
+	for i := range msgs {
+		m := &msgs[i]
+		hashText(h, string(m.Role), m.Text, m.Opaque)
+		for k := range m.Calls {
+			hashText(h, m.Calls[k].ModelID, m.Calls[k].Tool, string(m.Calls[k].Input))
+		}
+		for k := range m.Results {
+			r := &m.Results[k]
+			hashText(h, r.ModelID, r.Note, r.Output, r.Error)
+		}
+	}
+}
+
+// hashText writes length and bytes of each field, so that none runs into the
+// next.
+func hashText(h hash.Hash, fields ...string) {
+	var n [4]byte
+	for _, f := range fields {
+		n[0], n[1], n[2], n[3] = byte(len(f)), byte(len(f)>>8), byte(len(f)>>16), byte(len(f)>>24)
+		h.Write(n[:])
+		io.WriteString(h, f)
+	}
+}
+
+// withheld is what an unattended run did without.
+func (a *activation) withheld(st *stepping) []ringi.Withheld {
+	if a.s.start.Unattended == ringi.Attended {
+		return nil
+	}
+	var out []ringi.Withheld
+	for _, t := range a.s.turns {
+		for _, c := range t.calls {
+			if c.judged.Code == ringi.CodeUnattended || c.result != nil && c.result.Code == ringi.CodeUnattended {
+				out = append(out, ringi.Withheld{Tool: c.judged.Tool, CallID: c.judged.ID, Answer: ringi.UnattendedAsks, Reason: c.judged.Text})
+			}
+		}
+	}
+	all := a.e.gates.Offer(a.info, a.e.zone(a.s.start.Zone), a.narrow())
+	for _, w := range a.e.Unattended().Explain(all.Names()) {
+		if w.Answer != ringi.UnattendedRuns && !(w.Answer == ringi.UnattendedPerCall && a.s.start.Unattended == ringi.PerCall) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+func (a *activation) narrow() []string {
+	if a.s.start.AllTools {
+		return nil
+	}
+	if a.s.start.Tools == nil {
+		return []string{}
+	}
+	return a.s.start.Tools
+}
+
+// end finishes the run. Every call without a result gets one, and every open
+// request is closed, in the same commit.
+func (a *activation) end(ctx context.Context, status ringi.RunStatus, reason ringi.Reason, detail string) error {
+	return a.commit(ctx, func() (*change, error) {
+		if a.s.finished != nil {
+			return nil, nil
+		}
+		ch := &change{status: status, reason: reason, release: true, progress: true}
+		code := ringi.CodeRunEnded
+		if status == ringi.Cancelled {
+			code = ringi.CodeCancelled
+		}
+		closeAll(a.s, ch, code, "the run ended: "+string(reason))
+		if !utf8.ValidString(detail) {
+			detail = strings.ToValidUTF8(detail, "\uFFFD")
+		}
+		ch.add(&ringi.RunFinished{Status: status, Reason: reason, Detail: detail, Withheld: a.withheld(nil)})
+		return ch, nil
+	})
+}

@@ -1,0 +1,101 @@
+package engine
+
+import (
+	"errors"
+
+	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/audit"
+)
+
+// stream hands events to a reader. Between the start and the end of a tool
+// nothing is yielded: events queue.
+type stream struct {
+	yield func(ringi.Event, error) bool
+	queue []ringi.Event
+	held  int   // more than 0: a tool runs
+	left  bool  // the reader has gone
+	seen  int64 // newest log event that was handed out
+}
+
+// emit hands one event out, or queues it while a tool runs.
+func (st *stream) emit(ev ringi.Event) {
+	if st == nil || st.left {
+		return
+	}
+	if ev.Seq > st.seen {
+		st.seen = ev.Seq
+	}
+	st.queue = append(st.queue, ev)
+	st.flush()
+}
+
+func (st *stream) flush() {
+	for !st.left && st.held == 0 && len(st.queue) > 0 {
+		ev := st.queue[0]
+		st.queue = st.queue[1:]
+		if !st.yield(ev, nil) {
+			st.left = true
+		}
+	}
+}
+
+// hold and release bracket the commits of a tool's start and end.
+func (st *stream) hold() {
+	if st != nil {
+		st.held++
+	}
+}
+
+func (st *stream) release() {
+	if st != nil {
+		st.held--
+		st.flush()
+	}
+}
+
+// end hands the error of an activation out, where there is a reader.
+func (st *stream) end(err error) {
+	st.held = 0
+	st.flush()
+	if err == nil || st.left || errors.Is(err, errLeft) {
+		return
+	}
+	st.yield(ringi.Event{}, err)
+}
+
+// errLeft ends a model call whose reader has gone.
+var errLeft = errors.New("reader left the stream")
+
+// emitCommitted hands out the events of an own commit.
+func (a *activation) emitCommitted(from int64, ch *change) {
+	if a.st == nil {
+		return
+	}
+	for i, b := range ch.bodies {
+		a.st.emit(ringi.Event{Seq: from + int64(i) + 1, Kind: b.Kind(), At: a.s.newest, Epoch: a.s.row.Epoch, RunID: a.s.id, Body: b})
+	}
+}
+
+// emitRead hands out what others wrote, after the run was read anew.
+func (a *activation) emitRead() {
+	if a.st == nil {
+		return
+	}
+	for i := range a.s.heads {
+		if a.s.heads[i].Seq <= a.st.seen {
+			continue
+		}
+		ev, err := audit.Decode(a.s.heads[i])
+		if err != nil {
+			return // Load has checked it; a stream never stops a run
+		}
+		ev.RunID = a.s.id
+		a.st.emit(ev)
+	}
+}
+
+// delta hands a fragment of an open turn out.
+func (a *activation) delta(kind ringi.EventKind, d ringi.Delta) {
+	d.DeltaKind = kind
+	a.st.emit(ringi.Event{Kind: kind, RunID: a.s.id, Body: &d})
+}

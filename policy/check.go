@@ -1,0 +1,98 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ringi-dev/ringi"
+)
+
+// The settings that a [ringi.PolicyError] names.
+const (
+	whereApproval = "approval"
+	whereFloor    = "floor"
+	whereRequire  = "require_approval"
+)
+
+// Check looks for settings that cannot mean what their author meant, before
+// anything runs: a tool name that the registry does not know (a
+// [ringi.PolicyError] with the nearest name that it does), a status that is
+// none of the four, and an entry that sets nothing. It returns all of them,
+// joined, in a stable order; nil where there are none.
+func Check(a, floor ringi.Approval, require []string, r *ringi.Registry) error {
+	if r == nil {
+		return errors.New("check policy: no registry")
+	}
+	var faults []error
+	faults = append(faults, checkTools(whereApproval, a.Tools, r)...)
+	faults = append(faults, checkTools(whereFloor, floor.Tools, r)...)
+	for _, name := range require {
+		if err := checkName(whereRequire, name, r); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func checkTools(where string, tools map[string]ringi.ToolApproval, r *ringi.Registry) []error {
+	var faults []error
+	for _, name := range slices.Sorted(maps.Keys(tools)) {
+		if err := checkName(where, name, r); err != nil {
+			faults = append(faults, err)
+		}
+		own := tools[name]
+		switch {
+		case own.Status != "" && !own.Status.Known():
+			faults = append(faults, fmt.Errorf("%s of tool %q: unknown status %s (one of not-applicable, approved, user-approval, denied)", where, name, quoted(string(own.Status))))
+		case own.Status == "" && own.Func == nil:
+			faults = append(faults, fmt.Errorf("%s of tool %q sets neither a status nor a function", where, name))
+		}
+	}
+	return faults
+}
+
+func checkName(where, name string, r *ringi.Registry) error {
+	if _, ok := r.Tool(name); ok {
+		return nil
+	}
+	return &ringi.PolicyError{Name: name, Where: where, Nearest: nearest(name, r)}
+}
+
+// nearest returns the registered name with the smallest edit distance, letter
+// case aside; empty where none is near. Of equals the first registered wins.
+func nearest(name string, r *ringi.Registry) string {
+	if len(name) > 128 { // names have 64; nothing is near
+		return ""
+	}
+	best, least := "", len(name)/2+1
+	for _, t := range r.Tools() {
+		if d := editDistance(strings.ToLower(name), strings.ToLower(t.Name)); d < least {
+			best, least = t.Name, d
+		}
+	}
+	return best
+}
+
+// editDistance is Levenshtein's: insertions, deletions and substitutions.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

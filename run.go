@@ -1,0 +1,261 @@
+package ringi
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// RunStatus is where a run stands.
+type RunStatus string
+
+// The states of a run: queued, running, one of the three waiting states by
+// precedence outcome, approval, input, and three final ones.
+const (
+	Queued             RunStatus = "queued"
+	Running            RunStatus = "running"
+	WaitingForApproval RunStatus = "waiting_for_approval"
+	WaitingForInput    RunStatus = "waiting_for_input"
+	WaitingForOutcome  RunStatus = "waiting_for_outcome"
+	Completed          RunStatus = "completed"
+	Failed             RunStatus = "failed"
+	Cancelled          RunStatus = "cancelled"
+)
+
+// Final reports whether the run has ended.
+func (s RunStatus) Final() bool { return s == Completed || s == Failed || s == Cancelled }
+
+// Waiting reports whether the run waits for a person.
+func (s RunStatus) Waiting() bool {
+	return s == WaitingForApproval || s == WaitingForInput || s == WaitingForOutcome
+}
+
+// Reason says why a run ended. It belongs to a state: completed has completed,
+// max_steps, max_tool_calls; cancelled has cancelled; the rest are failures.
+type Reason string
+
+// The reasons.
+const (
+	ReasonCompleted      Reason = "completed"
+	ReasonMaxSteps       Reason = "max_steps"
+	ReasonMaxToolCalls   Reason = "max_tool_calls"
+	ReasonDeniedTooOften Reason = "denied_too_often"
+	ReasonModelFailed    Reason = "model_failed"
+	ReasonOutcomeUnknown Reason = "outcome_unknown"
+	ReasonPoisoned       Reason = "poisoned"
+	ReasonTrustZone      Reason = "trust_zone"
+	ReasonCancelled      Reason = "cancelled"
+)
+
+// TurnMode says what runs while a call of the turn waits.
+type TurnMode string
+
+// The turn modes. The zero value is eager.
+const (
+	// Eager runs reads, and writes that stand before the first waiting call,
+	// at once; a write never overtakes a waiting call of its turn.
+	Eager TurnMode = "eager"
+	// Hold runs nothing of a turn until every call of it is decided.
+	Hold TurnMode = "hold"
+)
+
+// Limits bound a run. A zero field takes the default, a negative one means no
+// limit. Budgets span a suspension.
+type Limits struct {
+	Steps        int           `json:"steps,omitempty"`          // 10 model calls
+	ToolCalls    int           `json:"tool_calls,omitempty"`     // 50 calls a run
+	CallsPerTurn int           `json:"calls_per_turn,omitempty"` // 50 calls judged a turn
+	ToolTimeout  time.Duration `json:"tool_timeout,omitempty"`   // 30 s a call
+	InputBytes   int           `json:"input_bytes,omitempty"`    // 1 MiB
+	InputDepth   int           `json:"input_depth,omitempty"`    // 64
+	ResultBytes  int           `json:"result_bytes,omitempty"`   // 1 MiB, then cut and marked
+	OpenRequests int           `json:"open_requests,omitempty"`  // 20 a run
+	SameDenied   int           `json:"same_denied,omitempty"`    // 3: then the same call is not asked again
+	Denied       int           `json:"denied,omitempty"`         // 10 by a person in a thread: then the run ends
+	Attempts     int           `json:"attempts,omitempty"`       // 3 without progress: then the run is poisoned
+	ModelRetries int           `json:"model_retries,omitempty"`  // 2 more tries of a model call that failed
+	Reads        int           `json:"reads,omitempty"`          // 8 at once
+}
+
+// DefaultLimits returns what the zero Limits mean.
+func DefaultLimits() Limits {
+	return Limits{
+		Steps: 10, ToolCalls: 50, CallsPerTurn: 50, ToolTimeout: 30 * time.Second,
+		InputBytes: 1 << 20, InputDepth: 64, ResultBytes: 1 << 20, OpenRequests: 20,
+		SameDenied: 3, Denied: 10, Attempts: 3, ModelRetries: 2, Reads: 8,
+	}
+}
+
+// Or returns l with zero fields taken from d.
+func (l Limits) Or(d Limits) Limits {
+	or(&l.Steps, d.Steps)
+	or(&l.ToolCalls, d.ToolCalls)
+	or(&l.CallsPerTurn, d.CallsPerTurn)
+	or(&l.ToolTimeout, d.ToolTimeout)
+	or(&l.InputBytes, d.InputBytes)
+	or(&l.InputDepth, d.InputDepth)
+	or(&l.ResultBytes, d.ResultBytes)
+	or(&l.OpenRequests, d.OpenRequests)
+	or(&l.SameDenied, d.SameDenied)
+	or(&l.Denied, d.Denied)
+	or(&l.Attempts, d.Attempts)
+	or(&l.ModelRetries, d.ModelRetries)
+	or(&l.Reads, d.Reads)
+	return l
+}
+
+func or[T int | time.Duration](v *T, d T) {
+	if *v == 0 {
+		*v = d
+	}
+}
+
+// Strictest returns the smaller of each limit: what a child run gets.
+func (l Limits) Strictest(m Limits) Limits {
+	least(&l.Steps, m.Steps)
+	least(&l.ToolCalls, m.ToolCalls)
+	least(&l.CallsPerTurn, m.CallsPerTurn)
+	least(&l.ToolTimeout, m.ToolTimeout)
+	least(&l.InputBytes, m.InputBytes)
+	least(&l.InputDepth, m.InputDepth)
+	least(&l.ResultBytes, m.ResultBytes)
+	least(&l.OpenRequests, m.OpenRequests)
+	least(&l.SameDenied, m.SameDenied)
+	least(&l.Denied, m.Denied)
+	least(&l.Attempts, m.Attempts)
+	least(&l.ModelRetries, m.ModelRetries)
+	least(&l.Reads, m.Reads)
+	return l
+}
+
+func least[T int | time.Duration](v *T, m T) {
+	if m > 0 && (*v < 0 || m < *v) {
+		*v = m
+	}
+}
+
+// RunStart is what a run begins with.
+type RunStart struct {
+	// Thread groups runs into a conversation; empty makes a new one.
+	Thread string
+	// Agent names the agent, for people and logs.
+	Agent  string
+	System string
+	// Messages are new: the thread's earlier ones are known. They never carry
+	// authority.
+	Messages []Message
+	// Tools narrows the offer to these names; nil takes all that the gates let
+	// through. It is a request: the configuration decides.
+	Tools []string
+	// Groups are the run's tool groups; nil has all.
+	Groups []string
+	// By is who starts the run. Its zero value is unknown: not an admin, and
+	// under four eyes an error.
+	By Principal
+	// Runtime is data for policy functions: it is stored as JSON with the run.
+	Runtime any
+	// Unattended says that nobody can be asked.
+	Unattended Unattended
+	// TurnMode and Limits override the engine's where set; limits only down.
+	TurnMode TurnMode
+	Limits   Limits
+	// WithdrawOpen withdraws the pending requests of a run that still waits on
+	// the thread, and ends it; otherwise a new message there is refused.
+	WithdrawOpen bool
+}
+
+// RunInfo is what policy and context functions are told of a run.
+type RunInfo struct {
+	ID         string     `json:"id"`
+	Space      string     `json:"space"`
+	Thread     string     `json:"thread"`
+	Agent      string     `json:"agent,omitempty"`
+	By         Principal  `json:"by"`
+	Groups     []string   `json:"groups,omitempty"` // nil: all
+	Zone       TrustZone  `json:"zone,omitempty"`
+	Unattended Unattended `json:"unattended,omitempty"`
+	Parent     ParentRef  `json:"parent,omitzero"`
+	Step       int        `json:"step,omitempty"`
+}
+
+// ParentRef names the call in whose handler a child run was started.
+type ParentRef struct {
+	Thread string `json:"thread,omitempty"`
+	RunID  string `json:"run_id,omitempty"`
+	CallID string `json:"call_id,omitempty"`
+}
+
+// IsZero reports whether the run has no parent.
+func (p ParentRef) IsZero() bool { return p.RunID == "" }
+
+// Result is what Run and Resume return.
+type Result struct {
+	RunID  string    `json:"run_id"`
+	Thread string    `json:"thread"`
+	Status RunStatus `json:"status"`
+	Reason Reason    `json:"reason,omitempty"`
+	// Detail is a sentence for people, where a run failed.
+	Detail string `json:"detail,omitempty"`
+	// Text is the model's last text.
+	Text string `json:"text,omitempty"`
+	// Pending holds every request that the run waits for.
+	Pending  []ApprovalRequest `json:"pending,omitempty"`
+	Withheld []Withheld        `json:"withheld,omitempty"`
+	// Results are those of this run's calls, in the model's order.
+	Results   []ToolResult `json:"results,omitempty"`
+	Steps     int          `json:"steps"`
+	ToolCalls int          `json:"tool_calls"`
+	Usage     Usage        `json:"usage,omitzero"`
+}
+
+// Err returns nil for a run that completed by itself, and a *RunError for
+// every other state.
+func (r *Result) Err() error {
+	if r.Status == Completed && r.Reason == ReasonCompleted {
+		return nil
+	}
+	return &RunError{RunID: r.RunID, Status: r.Status, Reason: r.Reason, Detail: r.Detail}
+}
+
+// RunError says that a run did not complete, and why.
+type RunError struct {
+	RunID  string
+	Status RunStatus
+	Reason Reason
+	Detail string
+}
+
+func (e *RunError) Error() string {
+	s := fmt.Sprintf("run %s: %s", e.RunID, e.Status)
+	if e.Reason != "" && string(e.Reason) != string(e.Status) {
+		s += ": " + string(e.Reason)
+	}
+	if e.Detail != "" {
+		s += ": " + e.Detail
+	}
+	return s
+}
+
+// runtimeJSON encodes a runtime value. nil stays nil.
+func runtimeJSON(v any) (json.RawMessage, error) {
+	switch v := v.(type) {
+	case nil:
+		return nil, nil
+	case json.RawMessage:
+		return v, nil
+	}
+	return json.Marshal(v)
+}
+
+// EncodeRuntime returns the run's runtime value as the log keeps it: JSON. A
+// nil value gives nil; one that does not encode is an error.
+func EncodeRuntime(v any) (json.RawMessage, error) {
+	b, err := runtimeJSON(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode runtime value: %w", err)
+	}
+	if b != nil && !json.Valid(b) {
+		return nil, fmt.Errorf("encode runtime value: not JSON")
+	}
+	return b, nil
+}

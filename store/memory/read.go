@@ -1,0 +1,254 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/ringi-dev/ringi"
+)
+
+// Load returns a copy of a run with all its records.
+func (s *Store) Load(ctx context.Context, space, runID string) (*ringi.StoredRun, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	out := &ringi.StoredRun{}
+	s.d.mu.Lock()
+	r, err := s.d.find(space, runID)
+	if err == nil {
+		out.Row, out.Records = r.row, r.records
+	}
+	s.d.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	copyOut(out)
+	return out, nil
+}
+
+// copyOut gives a run records of its own.
+func copyOut(out *ringi.StoredRun) {
+	n := 0
+	for i := range out.Records {
+		n += len(out.Records[i].Head) + len(out.Records[i].Payload) + len(out.Records[i].Salt)
+	}
+	k := make(block, 0, n)
+	out.Records = copyRecords(&k, out.Records)
+}
+
+// Row returns a run's row.
+func (s *Store) Row(ctx context.Context, space, runID string) (ringi.RunRow, error) {
+	if err := s.begin(ctx); err != nil {
+		return ringi.RunRow{}, err
+	}
+	s.d.mu.Lock()
+	defer s.d.mu.Unlock()
+	r, err := s.d.find(space, runID)
+	if err != nil {
+		return ringi.RunRow{}, err
+	}
+	return r.row, nil
+}
+
+// Transcript returns copies of the ended runs of a thread, as they were made.
+func (s *Store) Transcript(ctx context.Context, space, thread string) ([]*ringi.StoredRun, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	var out []*ringi.StoredRun
+	s.d.mu.Lock()
+	if sp := s.d.spaces[space]; sp != nil && sp.threads[thread] != nil {
+		for _, r := range sp.threads[thread].runs {
+			if r.row.Status.Final() {
+				out = append(out, &ringi.StoredRun{Row: r.row, Records: r.records})
+			}
+		}
+	}
+	s.d.mu.Unlock()
+	for _, r := range out {
+		copyOut(r)
+	}
+	return out, nil
+}
+
+// Runs lists run rows, newest first.
+func (s *Store) Runs(ctx context.Context, q ringi.RunQuery) ([]ringi.RunRow, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	s.d.mu.Lock()
+	defer s.d.mu.Unlock()
+	var from []*run
+	if sp := s.d.spaces[q.Space]; sp != nil && q.Thread == "" {
+		from = sp.order
+	} else if sp != nil && sp.threads[q.Thread] != nil {
+		from = sp.threads[q.Thread].runs
+	}
+	var out []ringi.RunRow
+	for i := len(from) - 1; i >= 0 && len(out) < limit(q.Limit, 100); i-- {
+		if len(q.Status) == 0 || slices.Contains(q.Status, from[i].row.Status) {
+			out = append(out, from[i].row)
+		}
+	}
+	return out, nil
+}
+
+// limit is a list's limit: the default for none, 1,000 at most.
+func limit(n, none int) int {
+	if n <= 0 {
+		return none
+	}
+	return min(n, 1000)
+}
+
+// Runnable lists runs that wait for an owner, oldest first. It looks at the
+// runs that have not ended and at no others.
+func (s *Store) Runnable(ctx context.Context, n int) ([]ringi.RunRow, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	wall, d := s.wall(), s.d
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	at := max(wall, d.newest)
+	var out []ringi.RunRow
+	for r := d.firstOpen; r != nil && len(out) < limit(n, 100); r = r.nextOpen {
+		if d.runnable(&r.row, at) {
+			out = append(out, r.row)
+		}
+	}
+	return out, nil
+}
+
+func (d *data) runnable(row *ringi.RunRow, at int64) bool {
+	if row.Corrupt != "" || row.Owner != "" && d.lives(row.Owner, at) {
+		return false
+	}
+	switch {
+	case row.Status == ringi.Queued:
+		return true
+	case row.Status == ringi.Running:
+		return row.Owner != "" // without one it is a gate's, between two calls
+	case row.Status.Waiting():
+		return reached(row.Deadline, timeOf(at))
+	}
+	return false
+}
+
+// reached reports whether a deadline has come; the zero one never does.
+func reached(deadline, now time.Time) bool { return !deadline.IsZero() && !now.Before(deadline) }
+
+// Request returns a copy of one request's row; a pending one past its time
+// shows as expired.
+func (s *Store) Request(ctx context.Context, space, id string) (ringi.RequestRow, error) {
+	if err := s.begin(ctx); err != nil {
+		return ringi.RequestRow{}, err
+	}
+	wall := s.wall()
+	s.d.mu.Lock()
+	q, err := s.d.findRequest(space, id)
+	if err != nil {
+		s.d.mu.Unlock()
+		return ringi.RequestRow{}, err
+	}
+	row := q.row
+	row.State = shown(&row, timeOf(max(wall, s.d.newest)))
+	s.d.mu.Unlock()
+	row.Body = slices.Clone(row.Body)
+	return row, nil
+}
+
+// shown is the state that a row is listed under.
+func shown(row *ringi.RequestRow, now time.Time) ringi.RequestState {
+	if row.State == ringi.Pending && reached(row.ExpiresAt, now) {
+		return ringi.Expired
+	}
+	return row.State
+}
+
+// Requests lists copies of request rows, oldest first, then by id.
+func (s *Store) Requests(ctx context.Context, q ringi.RequestQuery) ([]ringi.RequestRow, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	wall := s.wall()
+	s.d.mu.Lock()
+	out, err := s.d.list(&q, timeOf(max(wall, s.d.newest)))
+	s.d.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	n := 0
+	for i := range out {
+		n += len(out[i].Body)
+	}
+	k := make(block, 0, n)
+	for i := range out {
+		out[i].Body = k.cut(out[i].Body)
+	}
+	return out, nil
+}
+
+// list returns rows whose bodies are still the store's. The lock is held.
+func (d *data) list(q *ringi.RequestQuery, now time.Time) ([]ringi.RequestRow, error) {
+	var from byAge
+	sp := d.spaces[q.Space]
+	if sp != nil && q.RunID == "" {
+		from = sp.byAge
+	} else if r := sp.run(q.RunID); r != nil {
+		from = r.requests
+	}
+	if q.After != "" {
+		cursor, err := d.findRequest(q.Space, q.After)
+		if err != nil {
+			return nil, err
+		}
+		from = from[from.behind(cursor):]
+	}
+	states := q.State
+	if len(states) == 0 {
+		states = []ringi.RequestState{ringi.Pending}
+	}
+	var out []ringi.RequestRow
+	for _, r := range from {
+		if len(out) == limit(q.Limit, 50) {
+			break
+		}
+		state := shown(&r.row, now)
+		if (q.Thread == "" || q.Thread == r.row.Thread) && slices.Contains(states, state) {
+			out = append(out, r.row)
+			out[len(out)-1].State = state
+		}
+	}
+	return out, nil
+}
+
+// byAge is a list of requests, oldest first, then by id.
+type byAge []*request
+
+func older(a, b *request) int {
+	if c := a.row.CreatedAt.Compare(b.row.CreatedAt); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.row.ID, b.row.ID)
+}
+
+// behind returns the first place behind r.
+func (l byAge) behind(r *request) int {
+	i, found := slices.BinarySearchFunc(l, r, older)
+	if found {
+		i++
+	}
+	return i
+}
+
+// add puts r in its place, which is the end for nearly all.
+func (l *byAge) add(r *request) {
+	if n := len(*l); n == 0 || older((*l)[n-1], r) < 0 {
+		*l = append(*l, r)
+		return
+	}
+	*l = slices.Insert(*l, l.behind(r), r)
+}

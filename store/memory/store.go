@@ -1,0 +1,250 @@
+// Package memory keeps runs in memory: for tests, for short-lived programs and
+// for loops whose approvals are answered in process. What it holds ends with
+// the process.
+//
+// It keeps encoded bytes and shares no memory with its callers: a commit is
+// copied in, a load is copied out. It is fast because it copies each commit in
+// one block and holds its one lock for no more than that takes.
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ringi-dev/ringi"
+)
+
+// Options configure a store. The zero value is ready for use.
+type Options struct {
+	// Now is the wall clock; nil means time.Now. It is called without a lock
+	// and must be safe for goroutines.
+	Now func() time.Time
+	// Wake, where set, is called after a commit with Wake was applied, outside
+	// the lock, on the goroutine that committed. It may be slow, late or lost,
+	// and nothing breaks but the delay.
+	Wake func(space, runID string)
+	// MaxAttempts and MaxRunAttempts bound the refused attempts that are kept,
+	// in all and of one run; the oldest go first. Zero means 100,000 and 1,000.
+	MaxAttempts, MaxRunAttempts int
+}
+
+// Store is a [ringi.Store] in memory. It is safe for goroutines. Use [New].
+type Store struct {
+	opts   Options
+	closed atomic.Bool
+	d      *data
+}
+
+var _ ringi.Store = (*Store)(nil)
+
+// New makes an empty store with an id of its own.
+func New(o Options) *Store {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.MaxAttempts <= 0 {
+		o.MaxAttempts = 100_000
+	}
+	if o.MaxRunAttempts <= 0 {
+		o.MaxRunAttempts = 1_000
+	}
+	return &Store{opts: o, d: newData(ringi.NewID("store_", o.Now()))}
+}
+
+// Restart returns a new store on the same data and options, as another process
+// would open it: Close of the one does not close the other, and heartbeats,
+// leases and the store's id are those of the data. It is for tests of what a
+// restart finds, and of two processes on one store.
+func (s *Store) Restart() *Store { return &Store{opts: s.opts, d: s.d} }
+
+// Close ends the use of this store; other stores on the same data go on. A
+// second Close does nothing.
+func (s *Store) Close() error {
+	s.closed.Store(true)
+	return nil
+}
+
+var errClosed = errors.New("store is closed")
+
+// begin is the first step of every method.
+func (s *Store) begin(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if s.closed.Load() {
+		return errClosed
+	}
+	return nil
+}
+
+// ID returns the store's id, made by New.
+func (s *Store) ID(ctx context.Context) (string, error) {
+	if err := s.begin(ctx); err != nil {
+		return "", err
+	}
+	return s.d.id, nil
+}
+
+// Now returns the wall clock in UTC microseconds, or the newest time recorded
+// where that is later.
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	if err := s.begin(ctx); err != nil {
+		return time.Time{}, err
+	}
+	wall := s.wall()
+	s.d.mu.Lock()
+	at := max(wall, s.d.newest)
+	s.d.mu.Unlock()
+	return timeOf(at), nil
+}
+
+// Beat renews an owner's heartbeat: it lives until Now plus lease. A lease of
+// zero or less ends it at once.
+func (s *Store) Beat(ctx context.Context, owner string, lease time.Duration) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	if owner == "" {
+		return errors.New("beat: no owner")
+	}
+	wall, d := s.wall(), s.d
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	at := max(wall, d.newest)
+	if _, known := d.beats[owner]; !known {
+		d.forgetDead(at)
+	}
+	d.beats[owner] = at + max(lease, 0).Microseconds()
+	return nil
+}
+
+// wall reads the wall clock in microseconds.
+func (s *Store) wall() int64 { return s.opts.Now().UnixMicro() }
+
+// data is what stores on the same data share.
+type data struct {
+	id string
+
+	mu     sync.Mutex
+	newest int64 // the newest time recorded, in microseconds
+	spaces map[string]*space
+	// open runs in the order in which they were made
+	firstOpen, lastOpen *run
+	made                int64            // runs made so far
+	beats               map[string]int64 // by owner: dead from this time on
+	tools               map[string][]byte
+	keys, flags         map[string]string
+	attempts            attempts
+}
+
+func newData(id string) *data {
+	return &data{
+		id: id, spaces: map[string]*space{}, beats: map[string]int64{}, tools: map[string][]byte{},
+		keys: map[string]string{}, flags: map[string]string{}, attempts: newAttempts(),
+	}
+}
+
+// lives reports whether an owner's heartbeat lives at a time. The lock is held.
+func (d *data) lives(owner string, at int64) bool { return at < d.beats[owner] }
+
+// forgetDead drops the heartbeats that are dead: no heartbeat and a dead one
+// mean the same. The lock is held.
+func (d *data) forgetDead(at int64) {
+	for o, until := range d.beats {
+		if at >= until {
+			delete(d.beats, o)
+		}
+	}
+}
+
+// space holds what belongs to one space.
+type space struct {
+	runs     map[string]*run
+	order    []*run // as made
+	threads  map[string]*thread
+	requests map[string]*request
+	byAge    byAge
+}
+
+// space returns a space, made where it is not there. The lock is held.
+func (d *data) space(name string) *space {
+	sp := d.spaces[name]
+	if sp == nil {
+		sp = &space{runs: map[string]*run{}, threads: map[string]*thread{}, requests: map[string]*request{}}
+		d.spaces[name] = sp
+	}
+	return sp
+}
+
+// thread holds the runs of one thread, as made.
+type thread struct {
+	runs []*run
+	open *run // the one that has not ended
+}
+
+// run is a run as kept. Its records are only appended to, and their bytes never
+// written again: a reader takes the slice under the lock and copies it without.
+// Whoever changes a record replaces the slice.
+type run struct {
+	row                ringi.RunRow
+	number             int64 // counts all runs of the data
+	records            []ringi.Record
+	requests           byAge
+	thread             *thread
+	prevOpen, nextOpen *run
+}
+
+// request is a request as kept. Its body is never written again.
+type request struct{ row ringi.RequestRow }
+
+// find returns a run. The lock is held.
+func (d *data) find(space, id string) (*run, error) {
+	if sp := d.spaces[space]; sp != nil {
+		if r := sp.runs[id]; r != nil {
+			return r, nil
+		}
+	}
+	return nil, fmt.Errorf("run %s: %w", id, ringi.ErrNotFound)
+}
+
+// findRequest returns a request. The lock is held.
+func (d *data) findRequest(space, id string) (*request, error) {
+	if sp := d.spaces[space]; sp != nil {
+		if r := sp.requests[id]; r != nil {
+			return r, nil
+		}
+	}
+	return nil, noRequest(id)
+}
+
+func noRequest(id string) error { return fmt.Errorf("request %s: %w", id, ringi.ErrNotFound) }
+
+// timeOf returns the time of a number of microseconds.
+func timeOf(us int64) time.Time { return time.UnixMicro(us).UTC() }
+
+// micros cuts a time to what is kept: UTC microseconds, zero for zero.
+func micros(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return timeOf(t.UnixMicro())
+}
+
+// block is one piece of memory for many byte slices. Its capacity is made
+// before the first cut, so that it never moves.
+type block []byte
+
+// cut copies b into the block. nil stays nil, and no slice reaches into the
+// next.
+func (k *block) cut(b []byte) []byte {
+	if b == nil {
+		return nil
+	}
+	n := len(*k)
+	*k = append(*k, b...)
+	return (*k)[n:len(*k):len(*k)]
+}

@@ -1,0 +1,214 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/ringi-dev/ringi"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// writer is the one goroutine that writes. All its fields are its own.
+type writer struct {
+	s *Store
+	connection
+	tx *sql.Tx
+	// ctx is the context of the member that is being applied, for Wake.
+	ctx context.Context
+	// recorded is the newest time written in this transaction.
+	recorded int64
+	// Room for the arguments of a statement.
+	moveArgs, changeArgs []any
+}
+
+// loop writes groups until the queue is closed and empty.
+func (w *writer) loop() {
+	defer close(w.s.stopped)
+	var group []*job
+	for {
+		// The flag is read first: what was let in before it is taken below.
+		closed := w.s.queue.isClosed()
+		group = w.s.queue.take(group[:0])
+		switch {
+		case len(group) > 0:
+			w.run(group)
+			clear(group)
+		case closed:
+			w.noteNewest()
+			w.disconnect()
+			return
+		default:
+			<-w.s.queue.wake
+		}
+	}
+}
+
+// run writes a group and answers each member. The first try has no savepoints:
+// nearly every refusal is found before the member has written anything, and a
+// savepoint costs a copy of every page that is touched. A member that fails
+// late takes the transaction back, and the group is applied again with a
+// savepoint for each. Where the transaction as a whole cannot be, each member
+// is tried alone: one that is too large for the disk then fails alone.
+func (w *writer) run(group []*job) {
+	results := make([]error, len(group))
+	err := w.transact(group, results, false)
+	if errors.Is(err, errLate) {
+		err = w.transact(group, results, true)
+	}
+	if errors.Is(err, errTakenBack) && len(group) > 1 {
+		for i := range group {
+			w.run(group[i : i+1])
+		}
+		return
+	}
+	for i, j := range group {
+		if err != nil {
+			results[i] = err
+		}
+		j.done <- results[i]
+	}
+}
+
+var (
+	// errLate says that a member without a savepoint failed after it had
+	// written, so that all was taken back.
+	errLate = errors.New("a member failed late")
+	// errTakenBack says that the transaction was surely taken back.
+	errTakenBack = fmt.Errorf("%w: transaction taken back", ringi.ErrNotRecorded)
+)
+
+// transact applies a group in one transaction. results gets each member's own
+// error; the error returned is that of the whole.
+func (w *writer) transact(group []*job, results []error, savepoints bool) error {
+	if err := w.begin(); err != nil {
+		return fmt.Errorf("%w: begin transaction: %w", ringi.ErrNotRecorded, err)
+	}
+	w.recorded = 0
+	applied := 0
+	for i, j := range group {
+		var err error
+		if results[i], err = w.member(j, savepoints, len(group) == 1); err != nil {
+			w.rollback()
+			return err
+		}
+		if results[i] == nil {
+			applied++
+		}
+	}
+	if applied == 0 {
+		w.rollback()
+		return nil
+	}
+	if err := w.tx.Commit(); err != nil {
+		return w.afterFailedCommit(err)
+	}
+	w.s.clock.advance(w.recorded)
+	return nil
+}
+
+// member applies one member, so that one that fails leaves nothing: it has
+// written nothing, or its savepoint takes it back, or it is alone and the
+// transaction does. broken is an error of the transaction.
+func (w *writer) member(j *job, savepoint, alone bool) (result, broken error) {
+	w.ctx, w.changed, w.broken = j.ctx, 0, false
+	if !savepoint {
+		result = j.apply(w)
+		switch {
+		case w.broken:
+			return nil, fmt.Errorf("%w: %w", errTakenBack, result)
+		case result != nil && w.changed > 0 && !alone:
+			return nil, errLate
+		}
+		return result, nil
+	}
+	if _, err := w.exec(`SAVEPOINT member`); err != nil {
+		return nil, fmt.Errorf("%w: %w", errTakenBack, err)
+	}
+	if result = j.apply(w); w.broken {
+		return nil, fmt.Errorf("%w: %w", errTakenBack, result)
+	}
+	if result != nil {
+		if _, err := w.exec(`ROLLBACK TO member`); err != nil {
+			return nil, fmt.Errorf("%w: %w: %w", errTakenBack, result, err)
+		}
+	}
+	if _, err := w.exec(`RELEASE member`); err != nil {
+		return nil, fmt.Errorf("%w: %w", errTakenBack, err)
+	}
+	return result, nil
+}
+
+func (w *writer) begin() error {
+	if w.conn == nil {
+		if err := w.connect(w.s.path); err != nil {
+			return err
+		}
+	}
+	tx, err := w.conn.BeginTx(context.Background(), nil) // IMMEDIATE, by the DSN
+	if err != nil {
+		if !isCode(err, sqlite3.SQLITE_BUSY) {
+			w.disconnect()
+		}
+		return err
+	}
+	w.tx = tx
+	return nil
+}
+
+// rollback takes the transaction back. Where even that fails the connection is
+// given up: closing it ends the transaction.
+func (w *writer) rollback() {
+	if err := w.tx.Rollback(); err != nil {
+		w.disconnect()
+	}
+}
+
+// afterFailedCommit finds out what a COMMIT that failed has left.
+//
+// The driver has taken the transaction back, and nobody sees it. But a sync
+// that failed may have left a whole transaction in the log file behind the end
+// that SQLite knows, and a crash now would bring it to life. The next commit
+// is written over it; so one more, empty of meaning, makes sure. On a full
+// disk the last frame was not written at all, and without it nothing counts.
+func (w *writer) afterFailedCommit(failed error) error {
+	if isCode(failed, sqlite3.SQLITE_FULL) {
+		return fmt.Errorf("%w: commit: %w", errTakenBack, failed)
+	}
+	w.disconnect()
+	if err := w.overwrite(); err != nil {
+		w.disconnect()
+		return fmt.Errorf("commit may or may not be recorded: %w", errors.Join(failed, err))
+	}
+	return fmt.Errorf("%w: commit: %w", errTakenBack, failed)
+}
+
+// overwrite commits a change that means nothing.
+func (w *writer) overwrite() error {
+	if err := w.begin(); err != nil {
+		return err
+	}
+	_, err := w.exec(`INSERT INTO meta (key, value) VALUES ('overwritten', '1')
+		ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1`)
+	if err != nil {
+		w.rollback()
+		return err
+	}
+	return w.tx.Commit()
+}
+
+// noteNewest keeps the newest recorded time for the next Open. It is a service
+// to it and no promise: see learn.
+func (w *writer) noteNewest() {
+	newest := w.s.clock.newest.Load()
+	if newest == 0 || w.begin() != nil {
+		return
+	}
+	_, err := w.exec(`INSERT INTO meta (key, value) VALUES ('newest', ?)
+		ON CONFLICT (key) DO UPDATE SET value = excluded.value`, strconv.FormatInt(newest, 10))
+	if err != nil || w.tx.Commit() != nil {
+		w.disconnect()
+	}
+}
