@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/ringi-dev/ringi/internal/strictjson"
+	"github.com/ringi-dev/ringi/internal/toolcontext"
 )
 
 // Input is the input of a tool call as bytes, immutable. It is digested,
@@ -86,18 +87,16 @@ type ToolContext struct {
 	Attempt int
 }
 
-type toolContextKey struct{}
-
 // WithToolContext returns a context that carries tc. The engine calls it; in
 // tests of a handler call it yourself.
 func WithToolContext(ctx context.Context, tc *ToolContext) context.Context {
-	return context.WithValue(ctx, toolContextKey{}, tc)
+	return context.WithValue(ctx, toolcontext.Key{}, tc)
 }
 
 // ToolContextFrom returns what the engine told the running tool. It reports
 // false outside a tool.
 func ToolContextFrom(ctx context.Context) (ToolContext, bool) {
-	tc, ok := ctx.Value(toolContextKey{}).(*ToolContext)
+	tc, ok := ctx.Value(toolcontext.Key{}).(*ToolContext)
 	if !ok || tc == nil {
 		return ToolContext{}, false
 	}

@@ -89,6 +89,9 @@ type ApprovalRequest struct {
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
 	// UseBy is how long an approval is good after it is given.
 	UseBy time.Duration `json:"use_by"`
+	// ProposalWaits is set while a person's edit or typed values wait for a
+	// process that has the tools; no other answer is taken meanwhile.
+	ProposalWaits bool `json:"proposal_waits,omitempty"`
 	// DecidedAt and DecidedBy are set once decided.
 	DecidedAt time.Time `json:"decided_at,omitzero"`
 	DecidedBy string    `json:"decided_by,omitempty"`

@@ -220,6 +220,8 @@ type RunQuery struct {
 	Thread string // empty: all
 	Status []RunStatus
 	Limit  int // 0: 100; at most 1,000
+	// After continues behind this run id, in the same order.
+	After string
 }
 
 // RequestQuery selects requests.

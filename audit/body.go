@@ -13,9 +13,9 @@ func runStarted(c *codec, v *ringi.RunStarted) {
 	text(c, "zone", may, &v.Zone)
 	text(c, "mark", may, &v.Mark)
 	texts(c, "groups", may, &v.Groups)
-	flag(c, "all_groups", &v.AllGroups)
+	fact(c, "all_groups", &v.AllGroups)
 	texts(c, "tools", may, &v.Tools)
-	flag(c, "all_tools", &v.AllTools)
+	fact(c, "all_tools", &v.AllTools)
 	object(c, "limits", must, &v.Limits, limits)
 	text(c, "turn_mode", may, &v.TurnMode)
 	text(c, "unattended", may, &v.Unattended)
@@ -25,21 +25,21 @@ func runStarted(c *codec, v *ringi.RunStarted) {
 	text(c, "system", may, &v.System)
 	objects(c, "messages", may, &v.Messages, message)
 	raw(c, "runtime", &v.Runtime)
-	flag(c, "gate", &v.Gate)
+	fact(c, "gate", &v.Gate)
 }
 
 func judges(c *codec, v *ringi.Judges) {
 	text(c, "version", may, &v.Version)
-	flag(c, "func", &v.Func)
+	fact(c, "func", &v.Func)
 	texts(c, "tool_funcs", may, &v.ToolFuncs)
 	texts(c, "statuses", may, &v.Statuses)
 	texts(c, "needs", may, &v.Needs)
 	text(c, "floor_version", may, &v.FloorVersion)
-	flag(c, "floor_func", &v.FloorFunc)
+	fact(c, "floor_func", &v.FloorFunc)
 	texts(c, "floor_tool_funcs", may, &v.FloorToolFuncs)
 	texts(c, "floor_statuses", may, &v.FloorStatuses)
 	texts(c, "require", may, &v.Require)
-	flag(c, "prepare_step", &v.PrepareStep)
+	fact(c, "prepare_step", &v.PrepareStep)
 	text(c, "config", may, &v.Config)
 }
 
@@ -83,7 +83,7 @@ func approvalRequested(c *codec, v *ringi.ApprovalRequested) {
 	text(c, "nonce", must, &v.Nonce)
 	text(c, "tool_digest", may, &v.ToolDigest)
 	object(c, "verdict", unless(v.Verdict == ringi.Verdict{}), &v.Verdict, verdict)
-	flag(c, "proposed", &v.Proposed)
+	fact(c, "proposed", &v.Proposed)
 	text(c, "input", may, &v.Input)
 	text(c, "proposed_by", may, &v.ProposedBy)
 	texts(c, "supplied", may, &v.Supplied)
@@ -92,9 +92,9 @@ func approvalRequested(c *codec, v *ringi.ApprovalRequested) {
 	text(c, "preview_error", may, &v.PreviewError)
 	texts(c, "initiators", may, &v.Initiators)
 	object(c, "deciders", may, &v.Deciders, deciders)
-	flag(c, "four_eyes", &v.FourEyes)
+	fact(c, "four_eyes", &v.FourEyes)
 	list(c, "answers", may, &v.Answers, textValue[ringi.Answer])
-	flag(c, "untrusted", &v.Untrusted)
+	fact(c, "untrusted", &v.Untrusted)
 	moment(c, "created_at", must, &v.CreatedAt)
 	moment(c, "expires_at", may, &v.ExpiresAt)
 	number(c, "use_by", must, &v.UseBy)
@@ -108,7 +108,7 @@ func inputProposed(c *codec, v *ringi.InputProposed) {
 	text(c, "input", must, &v.Input)
 	object(c, "by", must, &v.By, principal)
 	text(c, "channel", may, &v.Channel)
-	flag(c, "and_approve", &v.AndApprove)
+	fact(c, "and_approve", &v.AndApprove)
 }
 
 func inputRefused(c *codec, v *ringi.InputRefused) {
@@ -144,7 +144,7 @@ func requestClosed(c *codec, v *ringi.RequestClosed) {
 	text(c, "state", must, &v.State)
 	text(c, "why", may, &v.Why)
 	text(c, "successor", may, &v.Successor)
-	flag(c, "again", &v.Again)
+	fact(c, "again", &v.Again)
 }
 
 func toolStarted(c *codec, v *ringi.ToolStarted) {
@@ -168,9 +168,9 @@ func finishedCall(c *codec, v *ringi.FinishedCall) {
 	text(c, "origin", may, &v.Origin)
 	text(c, "output", may, &v.Output)
 	text(c, "error", may, &v.Error)
-	flag(c, "truncated", &v.Truncated)
+	fact(c, "truncated", &v.Truncated)
 	number(c, "duration", may, &v.Duration)
-	text(c, "class", may, &v.Class)
+	_ = v.Class
 }
 
 func outcomeUnknown(c *codec, v *ringi.OutcomeUnknown) {
@@ -196,7 +196,7 @@ func outcomeSettled(c *codec, v *ringi.OutcomeSettled) {
 func cancelRequested(c *codec, v *ringi.CancelRequested) {
 	object(c, "by", must, &v.By, principal)
 	text(c, "reason", may, &v.Reason)
-	flag(c, "now", &v.Now)
+	fact(c, "now", &v.Now)
 }
 
 func runFinished(c *codec, v *ringi.RunFinished) {

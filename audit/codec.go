@@ -156,8 +156,8 @@ func number[I ~int | ~int64](c *codec, name string, p presence, v *I) {
 	c.out = strconv.AppendInt(c.out, int64(*v), 10)
 }
 
-// flag is a member that is true or left out.
-func flag(c *codec, name string, v *bool) {
+// fact is a member that is true or left out.
+func fact(c *codec, name string, v *bool) {
 	if !c.reading && !*v {
 		return
 	}

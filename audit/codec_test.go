@@ -302,6 +302,23 @@ func TestRuntimeBytesStay(t *testing.T) {
 	}
 }
 
+func TestYearsThatHaveAForm(t *testing.T) {
+	for _, tt := range []struct {
+		at time.Time
+		ok bool
+	}{
+		{time.Time{}, true}, {time.UnixMicro(minAt), true}, {time.UnixMicro(minAt - 1), false},
+		{time.UnixMicro(maxAt).Add(999), true}, {time.UnixMicro(maxAt + 1), false},
+		{time.Date(9999, 12, 31, 23, 59, 59, 999999999, time.UTC), true}, {time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), false},
+		{time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC), true}, {time.Date(-1, 12, 31, 23, 59, 59, 999999999, time.UTC), false},
+		{time.Date(9999, 12, 31, 23, 59, 59, 0, time.FixedZone("", -3600)), false}, {time.Unix(math.MaxInt64, 0), false},
+	} {
+		if got := writable(tt.at); got != tt.ok {
+			t.Errorf("writable(%v) = %t", tt.at, got)
+		}
+	}
+}
+
 func FuzzPayload(f *testing.F) {
 	for i, body := range bodies() {
 		full().fill(reflect.ValueOf(body).Elem(), "")

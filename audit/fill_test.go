@@ -107,7 +107,7 @@ func random(t *rapid.T, withNasty bool) *filler {
 		}
 		return word.Draw(t, field)
 	}
-	times := rapid.Int64Range(-62167219200_000000, 253402300799_999999) // the years 0 to 9999
+	times := rapid.Int64Range(minAt, maxAt)
 	flip := func() bool { return rapid.Bool().Draw(t, "bool") }
 	return &filler{
 		text: draw,

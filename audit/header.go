@@ -141,7 +141,7 @@ func (h *parsed) parse(head []byte) error {
 	s.literal(`,"commitment":"`)
 	s.digest(&h.commitment)
 	s.literal(`"}`)
-	if s.bad || len(s.rest) > 0 || !known(ringi.EventKind(h.kind)) {
+	if s.bad || len(s.rest) > 0 || h.at < minAt || h.at > maxAt || !known(ringi.EventKind(h.kind)) {
 		return errHeader
 	}
 	return nil

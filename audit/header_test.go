@@ -43,6 +43,8 @@ func TestHeaderIsExact(t *testing.T) {
 	replace := func(old, new string) string { return strings.Replace(headExample, old, new, 1) }
 	for name, head := range map[string]string{
 		"empty":              ``,
+		"before year 0":      replace(`"at":1767323045678901`, `"at":-62167219200000001`),
+		"after year 9999":    replace(`"at":1767323045678901`, `"at":253402300800000000`),
 		"blank in front":     ` ` + headExample,
 		"blank behind":       headExample + "\n",
 		"blank inside":       replace(`,"seq"`, `, "seq"`),
@@ -123,7 +125,7 @@ func TestHeaderRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := header{
 			seq: rapid.Int64().Draw(t, "seq"), kind: rapid.SampledFrom(kinds).Draw(t, "kind").Kind(),
-			at: rapid.Int64().Draw(t, "at"), epoch: rapid.Int64().Draw(t, "epoch"),
+			at: rapid.Int64Range(minAt, maxAt).Draw(t, "at"), epoch: rapid.Int64().Draw(t, "epoch"),
 		}
 		copy(h.commitment[:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "commitment"))
 		for i := range h.refs {

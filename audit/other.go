@@ -27,7 +27,7 @@ func decodeOther(b []byte, v any) error {
 var spelling = jsonv2.WithUnmarshalers(jsonv2.JoinUnmarshalers(
 	jsonv2.UnmarshalFromFunc(func(d *jsontext.Decoder, v *json.RawMessage) error {
 		var s string
-		if err := jsonv2.UnmarshalDecode(d, &s, d.Options()); err != nil {
+		if err := jsonv2.UnmarshalDecode(d, &s); err != nil {
 			return err
 		}
 		*v = json.RawMessage(s)

@@ -252,10 +252,17 @@ func (c *codec) readTrue() bool {
 
 const timeLayout = `"2006-01-02T15:04:05.000000Z"`
 
+// The microseconds since 1970 at which the year 0 begins and the year 9999 ends:
+// RFC 3339 has no form for what is outside.
+const (
+	minAt = -62167219200_000000
+	maxAt = 253402300799_999999
+)
+
 // writable reports whether RFC 3339 has a form for t.
 func writable(t time.Time) bool {
-	y := t.UTC().Year()
-	return y >= 0 && y <= 9999
+	at := t.Unix()
+	return at >= minAt/1_000_000 && at <= maxAt/1_000_000
 }
 
 func appendTime(dst []byte, t time.Time) []byte {

@@ -146,7 +146,7 @@ func (a *activation) request(at time.Time, k *ask) (*ringi.ApprovalRequested, ri
 	var nonce [sign.NonceSize]byte
 	rand.Read(nonce[:])
 	ev := &ringi.ApprovalRequested{
-		Request: requestID(s.id, k.step, k.pos, k.n), Call: k.callID, Ask: k.kind, Nonce: hex.EncodeToString(nonce[:]),
+		Request: requestID(s.id, k.step, k.pos, k.n), Call: k.callID, Ask: k.kind, Nonce: hexText(nonce[:]),
 		ToolDigest: e.reg.Digest(k.judged.Tool), Verdict: k.verdict, Proposed: k.proposed, ProposedBy: k.proposedBy,
 		Supplied: k.supplied, Replaces: k.replaces, Preview: k.preview, PreviewError: k.noView,
 		Initiators: s.start.Initiators, Deciders: a.deciders(tool), FourEyes: fourEyes(FourEyes(s.start.FourEyes), tool),
@@ -256,13 +256,11 @@ func describe(v *ringi.ApprovalRequest, s *state, ev *ringi.ApprovalRequested) {
 // length-prefixed fields: no two requests share their bytes. The nonce comes
 // first, so that an erased short input cannot be found from the digest.
 func (e *Engine) digest(s *state, ev *ringi.ApprovalRequested, tool string, input ringi.Input) string {
-	h := sha256.New()
-	buf := make([]byte, 0, 512)
+	var room [1536]byte // most requests fit: no allocation
+	buf := room[:0]
 	buf = appendFields(buf, "ringi-request-v1", ev.Nonce, e.storeID, s.space, s.start.Thread, s.id, ev.Request, ev.Call, string(ev.Ask),
-		tool, ev.ToolDigest)
-	h.Write(buf)
-	hashText(h, string(input))
-	buf = appendFields(buf[:0], string(ev.Verdict.Status), ev.Verdict.Source, ev.Verdict.Reason, ev.Why, ev.ProposedBy, ev.Replaces, ev.PreviewError)
+		tool, ev.ToolDigest, string(input))
+	buf = appendFields(buf, string(ev.Verdict.Status), ev.Verdict.Source, ev.Verdict.Reason, ev.Why, ev.ProposedBy, ev.Replaces, ev.PreviewError)
 	buf = appendList(buf, ev.Supplied)
 	if ev.Preview != nil {
 		buf = appendFields(buf, ev.Preview.Text, ev.Preview.Format, ev.Preview.Precondition)
@@ -284,9 +282,14 @@ func (e *Engine) digest(s *state, ev *ringi.ApprovalRequested, tool string, inpu
 	buf = binary.BigEndian.AppendUint64(buf, uint64(ev.CreatedAt.UnixMicro()))
 	buf = binary.BigEndian.AppendUint64(buf, uint64(ev.ExpiresAt.UnixMicro()))
 	buf = binary.BigEndian.AppendUint64(buf, uint64(ev.UseBy))
-	h.Write(buf)
-	var sum [sha256.Size]byte
-	return hex.EncodeToString(h.Sum(sum[:0]))
+	sum := sha256.Sum256(buf)
+	return hexText(sum[:])
+}
+
+// hexText is hex.EncodeToString with one allocation.
+func hexText(b []byte) string {
+	var text [64]byte
+	return string(hex.AppendEncode(text[:0], b))
 }
 
 func appendFields(dst []byte, fields ...string) []byte {
@@ -313,7 +316,7 @@ func (e *Engine) view(ctx context.Context, s *state, r *request) ringi.ApprovalR
 		v.Call.Input = e.inputOf(r)
 	}
 	describe(&v, s, r.ev)
-	v.State = r.state
+	v.State, v.ProposalWaits = r.state, r.proposal != nil
 	if d := r.decided; d != nil {
 		v.DecidedAt, v.DecidedBy = d.At, d.By.ID
 	}

@@ -154,4 +154,3 @@ func BenchmarkApproval(b *testing.B) {
 		})
 	}
 }
-

@@ -85,7 +85,9 @@ func (e *Engine) cancelRunning(ctx context.Context, s *state, by ringi.Principal
 
 // cutNow cuts the call in flight.
 func (a *activation) cutNow() {
-	a.cutOnce.Do(func() { close(a.cut) })
+	if a.cut != nil {
+		a.cutOnce.Do(func() { close(a.cut) })
+	}
 }
 
 // lookForCancel cuts a call whose run another process cancelled with now. It

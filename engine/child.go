@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/internal/toolcontext"
 )
 
 // A run that is started inside a tool's handler is a child. It records its
@@ -16,6 +17,8 @@ import (
 // parentage is what a handler's context carries of the run around it. It is a
 // snapshot: a handler may outlive its call.
 type parentage struct {
+	tool   ringi.ToolContext
+	ctx    toolcontext.Context
 	e      *Engine
 	up     *parentage
 	start  *ringi.RunStarted
@@ -28,28 +31,21 @@ type parentage struct {
 	raised atomic.Pointer[ringi.DataClass] // the highest mark of the children
 }
 
-type parentKey struct{}
-
-func withParent(ctx context.Context, p *parentage) context.Context {
-	return context.WithValue(ctx, parentKey{}, p)
-}
-
 func parentOf(ctx context.Context) *parentage {
-	p, _ := ctx.Value(parentKey{}).(*parentage)
+	p, _ := ctx.Value(toolcontext.RunKey{}).(*parentage)
 	return p
 }
 
-// parentageOf is what the handler of a call is told.
-func (a *activation) parentageOf(callID string) *parentage {
+// parentageOf fills in what a child inherits.
+func (a *activation) parentageOf(p *parentage, callID string) {
 	l := a.s.start.Limits
-	p := &parentage{e: a.e, up: a.parent, start: a.s.start, thread: a.s.start.Thread, runID: a.s.id, callID: callID, mark: a.mark}
+	p.e, p.up, p.start, p.thread, p.runID, p.callID, p.mark = a.e, a.parent, a.s.start, a.s.start.Thread, a.s.id, callID, a.mark
 	if l.Steps > 0 {
 		p.steps = max(l.Steps-len(a.s.turns), 1)
 	}
 	if l.ToolCalls > 0 {
 		p.calls = max(l.ToolCalls-a.s.calls, 1)
 	}
-	return p
 }
 
 // inherit makes a child's start as strict as its parent's.
@@ -91,29 +87,6 @@ func (e *Engine) lessTrusted(a, b ringi.TrustZone) ringi.TrustZone {
 		return b
 	}
 	return a
-}
-
-// remember keeps what the handler of a call was told, to read later what its
-// children read.
-func (a *activation) remember(callID string, p *parentage) {
-	a.childMu.Lock()
-	defer a.childMu.Unlock()
-	if a.children == nil {
-		a.children = map[string]*parentage{}
-	}
-	a.children[callID] = p
-}
-
-// childMark is the highest data class that runs inside a call have read.
-func (a *activation) childMark(callID string) ringi.DataClass {
-	a.childMu.Lock()
-	defer a.childMu.Unlock()
-	if p := a.children[callID]; p != nil {
-		if m := p.raised.Load(); m != nil {
-			return *m
-		}
-	}
-	return ""
 }
 
 // raise tells the parent what its child read.

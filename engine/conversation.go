@@ -194,7 +194,7 @@ func (c *call) toolCall() ringi.ToolCall {
 // prepareMessages builds what the model is sent: the thread's messages, the
 // run's own, and every turn so far.
 func (a *activation) prepareMessages() {
-	a.msgs = make([]ringi.Message, 0, len(a.prior.msgs)+len(a.s.start.Messages)+8)
+	a.msgs = make([]ringi.Message, 0, len(a.prior.msgs)+len(a.s.start.Messages)+3)
 	a.msgs = append(append(a.msgs, a.prior.msgs...), a.s.start.Messages...)
 	a.mark = higher(a.prior.mark, a.s.start.Mark)
 	a.at = a.at[:0]

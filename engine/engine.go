@@ -124,6 +124,7 @@ type Engine struct {
 	heart   *heart
 	// hasFuncs says that a function of the user's judges calls.
 	hasFuncs bool
+	offers   offers
 	kept     sync.Map // digests of definitions that the store keeps
 }
 

@@ -115,14 +115,18 @@ func (a *activation) execute(ctx context.Context, tool ringi.Tool, g grant, key 
 	if tool.Timeout > 0 && (limit <= 0 || tool.Timeout < limit) {
 		limit = tool.Timeout
 	}
-	hctx := a.toolContext(ctx, g, key)
+	p := a.toolContext(a.base, &g, key, limit)
+	defer p.ctx.Cancel()
 	var out outcome
 	if g.effect == ringi.ReadOnly {
-		out = a.callInline(hctx, handler, call, limit)
+		out = a.callInline(&p.ctx, handler, call)
 	} else {
-		out = a.callApart(hctx, handler, call, limit, g)
+		out = a.callApart(&p.ctx, handler, call, limit, g)
 	}
 	out.fin.Duration = time.Since(begun)
+	if m := p.raised.Load(); m != nil {
+		out.fin.Class = *m
+	}
 	return out
 }
 
@@ -134,27 +138,27 @@ func overslept(since time.Time, limit time.Duration) bool {
 }
 
 // toolContext is what the handler runs under: the caller's values without its
-// cancellation, and what the engine tells the tool.
-func (a *activation) toolContext(ctx context.Context, g grant, key string) context.Context {
-	tc := &ringi.ToolContext{
+// cancellation, what the engine tells the tool, and what a run that is started
+// inside it inherits.
+func (a *activation) toolContext(ctx context.Context, g *grant, key string, limit time.Duration) *parentage {
+	p := &parentage{}
+	a.parentageOf(p, g.callID)
+	p.tool = ringi.ToolContext{
 		Space: a.s.space, Thread: a.s.start.Thread, RunID: a.s.id, CallID: g.callID, Tool: g.tool, Key: key,
 		Initiator: a.s.start.By, Attempt: g.attempt,
 	}
 	if g.decider != "" {
-		tc.Decider = opaque(a.e.storeID, g.decider)
+		p.tool.Decider = opaque(a.e.storeID, g.decider)
 	}
-	p := a.parentageOf(g.callID)
-	a.remember(g.callID, p)
-	return withParent(ringi.WithToolContext(context.WithoutCancel(ctx), tc), p)
+	p.ctx.Base, p.ctx.Tool, p.ctx.Run = ctx, &p.tool, p
+	if limit > 0 {
+		p.ctx.Until = time.Now().Add(limit)
+	}
+	return p
 }
 
 // callInline runs a read here.
-func (a *activation) callInline(ctx context.Context, h ringi.ToolHandler, call ringi.ToolCall, limit time.Duration) outcome {
-	if limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, limit)
-		defer cancel()
-	}
+func (a *activation) callInline(ctx context.Context, h ringi.ToolHandler, call ringi.ToolCall) outcome {
 	res, err, panicked := callRecovered(ctx, h, call)
 	if panicked {
 		a.e.log.Error("tool panicked", "run", a.s.id, "tool", call.Tool, "panic", err)
@@ -166,8 +170,6 @@ func (a *activation) callInline(ctx context.Context, h ringi.ToolHandler, call r
 // callApart runs a write on a goroutine of its own. What does not return in
 // time is unknown; what comes later is kept as evidence.
 func (a *activation) callApart(ctx context.Context, h ringi.ToolHandler, call ringi.ToolCall, limit time.Duration, g grant) outcome {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	type answer struct {
 		res      ringi.ToolResult
 		err      error
@@ -257,7 +259,6 @@ func (a *activation) finished(c *call, res ringi.ToolResult, err error, d time.D
 	limit := a.s.start.Limits.ResultBytes
 	f.Output, f.Truncated = cutText(f.Output, limit, f.Truncated)
 	f.Error, f.Truncated = cutText(f.Error, limit, f.Truncated)
-	f.Class = a.childMark(c.judged.ID)
 	return f
 }
 

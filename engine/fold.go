@@ -21,6 +21,10 @@ type state struct {
 	start    *ringi.RunStarted
 	turns    []*turn
 	requests []*request
+
+	turnRoom    [3]*turn // for the first of each
+	requestRoom [1]*request
+
 	cancel   *ringi.CancelRequested
 	finished *ringi.RunFinished
 	usage    ringi.Usage
@@ -33,6 +37,9 @@ type state struct {
 type turn struct {
 	ev    *ringi.ModelResponded
 	calls []*call
+	// Most turns hold one call: it lives here.
+	only  call
+	onlyP [1]*call
 }
 
 // call is one call with all that happened to it.
@@ -151,10 +158,9 @@ func (s *state) applyTurn(b *ringi.ModelResponded) string {
 	}
 	t := &turn{ev: b}
 	if n := len(b.Calls); n > 0 {
-		block := make([]call, n)
-		t.calls = make([]*call, n)
+		block := t.blocks(n)
 		for i := range b.Calls {
-			c := &block[i]
+			c := block(i)
 			j := &b.Calls[i]
 			c.step, c.pos, c.judged, c.input, c.verdict, c.asks = b.Step, i, j, j.Input, j.Verdict, j.Asks
 			if j.Code != "" {
@@ -163,6 +169,9 @@ func (s *state) applyTurn(b *ringi.ModelResponded) string {
 			t.calls[i] = c
 		}
 	}
+	if s.turns == nil {
+		s.turns = s.turnRoom[:0]
+	}
 	s.turns = append(s.turns, t)
 	s.usage = s.usage.Add(b.Usage)
 	s.calls += len(b.Calls)
@@ -170,6 +179,17 @@ func (s *state) applyTurn(b *ringi.ModelResponded) string {
 		return s.applyEnd(b.Finished)
 	}
 	return ""
+}
+
+// blocks makes room for the calls of a turn.
+func (t *turn) blocks(n int) func(int) *call {
+	if n == 1 {
+		t.calls = t.onlyP[:]
+		return func(int) *call { return &t.only }
+	}
+	t.calls = make([]*call, n)
+	all := make([]call, n)
+	return func(i int) *call { return &all[i] }
 }
 
 func (s *state) applyEnd(b *ringi.RunFinished) string {
@@ -200,6 +220,9 @@ func (s *state) applyRequested(b *ringi.ApprovalRequested) string {
 
 func (s *state) put(c *call, b *ringi.ApprovalRequested) {
 	r := &request{ev: b, call: c, state: ringi.Pending}
+	if s.requests == nil {
+		s.requests = s.requestRoom[:0]
+	}
 	s.requests = append(s.requests, r)
 	if b.Ask == ringi.KindOutcome {
 		c.outcome = r

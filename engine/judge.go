@@ -20,12 +20,19 @@ type judging struct {
 	a       *activation
 	st      *stepping
 	msgs    []ringi.Message // a copy for the user's functions, made when needed
-	denials *denials
+	denials denials
+	counted bool
 	asks    int // requests that are open or will be
 }
 
-func (a *activation) judging(st *stepping) *judging {
-	return &judging{a: a, st: st, asks: len(a.s.openRequests())}
+func (a *activation) judging(st *stepping) judging {
+	j := judging{a: a, st: st}
+	for _, r := range a.s.requests {
+		if r.state.Open() {
+			j.asks++
+		}
+	}
+	return j
 }
 
 // judge gives a call its verdict, and the refusal or the question that follows
@@ -94,15 +101,13 @@ func (j *judging) verdict(ctx context.Context, tool ringi.Tool, call ringi.ToolC
 	e := j.a.e
 	info := ringi.CallInfo{Call: call, Tool: tool, Run: j.a.info, MessagesTrusted: true, Runtime: j.a.s.start.Runtime}
 	needs := e.reg.Hooks(tool.Name).NeedsApproval
-	if needs != nil || e.hasFuncs || j.st.tighten.Func != nil || len(j.st.tighten.Tools) > 0 || j.a.parent != nil {
+	if e.asksFuncs(needs) || j.st.tighten.Func != nil || len(j.st.tighten.Tools) > 0 || j.a.parent != nil {
 		// Functions get copies: what they change changes nothing that runs.
 		info.Tool, info.Run = cloneTool(tool), cloneInfo(j.a.info)
 		info.Runtime = slices.Clone(info.Runtime)
 		info.Messages = cloneMessages(j.st.msgs)
+		ctx = e.logFaults(ctx, j.a.s.id, tool.Name)
 	}
-	ctx = policy.WithFaultFunc(ctx, func(source string, err error) {
-		e.log.Warn("approval function failed: the call is denied", "run", j.a.s.id, "tool", tool.Name, "source", source, "error", err)
-	})
 	opinion := policy.Ask(ctx, e.cfg.Approval, needs, info, policyTimeout)
 	floor := policy.AskFloor(ctx, e.cfg.Floor, e.cfg.RequireApproval, info, policyTimeout)
 	if j.st.tighten.Func != nil || len(j.st.tighten.Tools) > 0 {
@@ -112,6 +117,17 @@ func (j *judging) verdict(ctx context.Context, tool ringi.Tool, call ringi.ToolC
 		floor = policy.Strictest(floor, policy.AskFloor(ctx, p.e.cfg.Floor, p.e.cfg.RequireApproval, info, policyTimeout))
 	}
 	return policy.Judge(opinion, tool, floor, e.rule)
+}
+
+// asksFuncs reports whether a function of the user's is asked about a call.
+func (e *Engine) asksFuncs(needs func(context.Context, ringi.ToolCall) (bool, error)) bool {
+	return needs != nil || e.hasFuncs
+}
+
+func (e *Engine) logFaults(ctx context.Context, runID, tool string) context.Context {
+	return policy.WithFaultFunc(ctx, func(source string, err error) {
+		e.log.Warn("approval function failed: the call is denied", "run", runID, "tool", tool, "source", source, "error", err)
+	})
 }
 
 func cloneTool(t ringi.Tool) ringi.Tool {
@@ -206,11 +222,10 @@ func (j *judging) mayAsk(c *ringi.JudgedCall, tool ringi.Tool) {
 }
 
 func (j *judging) deniedBefore() *denials {
-	if j.denials == nil {
-		d := j.a.denials()
-		j.denials = &d
+	if !j.counted {
+		j.denials, j.counted = j.a.denials(), true
 	}
-	return j.denials
+	return &j.denials
 }
 
 // decideRule is the rule on who may decide a call of the tool.
@@ -246,7 +261,6 @@ func fourEyes(reach FourEyes, tool ringi.Tool) bool {
 // judge it: offer and verdict again, with the messages of its own step.
 func (a *activation) judgeAgain(ctx context.Context, st *stepping, c *call) ringi.JudgedCall {
 	j := a.judging(st)
-	j.asks = len(a.s.openRequests())
 	again := *c.judged
 	again.Asks, again.Code, again.Text = "", "", ""
 	tool, ok := j.known(&again)
@@ -259,9 +273,12 @@ func (a *activation) judgeAgain(ctx context.Context, st *stepping, c *call) ring
 			j.invalid(&again, err)
 			return again
 		}
-	} else if _, err := a.e.reg.CheckInput(c.judged.Tool, c.input, ringi.InputLimits{}); err != nil {
-		j.invalid(&again, err)
-		return again
+	} else if c.judged.ToolDigest != a.e.reg.Digest(c.judged.Tool) {
+		// The same definition gives the same answer; another is asked.
+		if _, err := a.e.reg.CheckInput(c.judged.Tool, c.input, ringi.InputLimits{}); err != nil {
+			j.invalid(&again, err)
+			return again
+		}
 	}
 	again.ToolDigest = a.e.reg.Digest(c.judged.Tool)
 	again.Verdict = j.verdict(ctx, tool, c.toolCall())

@@ -2,9 +2,9 @@ package engine
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash"
 	"iter"
 	"runtime/debug"
 	"strings"
@@ -62,25 +62,25 @@ type activation struct {
 	info ringi.RunInfo
 	st   *stream
 
-	prior  conversation    // what the thread's ended runs left
-	msgs   []ringi.Message // as sent to the model, append only
-	built  int             // turns that are in msgs
-	at     []int           // at[i]: length of msgs when turn i was asked
-	prompt hash.Hash       // over the messages sent so far
-	hashed int             // messages that are in prompt
-	mark   ringi.DataClass // highest data class of the conversation
-	parent *parentage      // in whose tool this run was started
-	id     string          // as in s, for the heart
-	space  string
+	prior   conversation      // what the thread's ended runs left
+	msgs    []ringi.Message   // as sent to the model, append only
+	built   int               // turns that are in msgs
+	at      []int             // at[i]: length of msgs when turn i was asked
+	prompt  [sha256.Size]byte // over the messages sent so far
+	scratch []byte
+	hashed  int             // messages that are in prompt
+	mark    ringi.DataClass // highest data class of the conversation
+	parent  *parentage      // in whose tool this run was started
+	id      string          // as in s, for the heart
+	space   string
 	// stepping is the step of the open turn, kept while it is open.
-	stepping  *stepping
-	cached    offered
-	childMu   sync.Mutex
-	children  map[string]*parentage // what handlers were told, by call
-	cut       chan struct{}         // closed to cut the call in flight
-	cutOnce   sync.Once
-	noAnswer  bool // the callback gave no decision: the run waits
-	askedHere map[string]bool
+	stepping *stepping
+	cached   offered
+	base     context.Context // the caller's values, without its cancellation
+	cut      chan struct{}   // closed to cut the call in flight
+	cutOnce  sync.Once
+	noAnswer bool // the callback gave no decision: the run waits
+	panicked bool // in our own code: the claim counts as an attempt
 }
 
 func (e *Engine) run(ctx context.Context, start ringi.RunStart, st *stream) (*ringi.Result, error) {
@@ -322,6 +322,7 @@ func (a *activation) mayJudge() error {
 func (a *activation) activate(ctx context.Context) (*ringi.Result, error) {
 	a.setInfo()
 	ctx = a.context(ctx)
+	a.base = context.WithoutCancel(ctx)
 	a.prepareMessages()
 	a.tellStart(ctx)
 	res, err := a.driveRecovered(ctx)
@@ -339,6 +340,7 @@ func (a *activation) activate(ctx context.Context) (*ringi.Result, error) {
 func (a *activation) driveRecovered(ctx context.Context) (res *ringi.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
+			a.panicked = true
 			a.e.log.Error("run panicked", "run", a.id, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			res, err = nil, fmt.Errorf("run %s panicked: %v", a.id, p)
 		}
@@ -436,7 +438,7 @@ func (a *activation) giveBack(ctx context.Context) {
 	}
 	ctx = context.WithoutCancel(ctx)
 	for range 3 {
-		err := a.e.write(ctx, a.s, &a.l, &change{status: ringi.Queued, release: true, wake: true})
+		err := a.e.write(ctx, a.s, &a.l, &change{status: ringi.Queued, release: true, wake: true, progress: !a.panicked})
 		if err == nil || errors.Is(err, ringi.ErrLeaseLost) {
 			return
 		}
@@ -452,7 +454,10 @@ func (a *activation) giveBack(ctx context.Context) {
 // came in, derives the change anew and tries again: the result of a tool that
 // ran is never dropped. build returns nil where nothing is left to write.
 func (a *activation) commit(ctx context.Context, build func() (*change, error)) error {
-	ctx = context.WithoutCancel(ctx)
+	if a.base == nil {
+		a.base = context.WithoutCancel(ctx)
+	}
+	ctx = a.base
 	for try := 0; ; try++ {
 		ch, err := build()
 		if err != nil || ch == nil {

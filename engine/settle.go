@@ -238,12 +238,16 @@ func callOf(r *request) ringi.ToolCall {
 func (e *Engine) outside(ctx context.Context, s *state, c *call) (*activation, *stepping, error) {
 	a := &activation{e: e, s: s, id: s.id, space: s.space, l: lease{owner: e.heart.owner}}
 	a.setInfo()
-	if e.hasFuncs || e.reg.Hooks(c.judged.Tool).NeedsApproval != nil || e.cfg.PrepareStep != nil {
-		var err error
-		if a.prior, err = e.remember(ctx, s.space, s.start.Thread); err != nil {
-			return nil, nil, err
-		}
+	if !e.asksFuncs(e.reg.Hooks(c.judged.Tool).NeedsApproval) && e.cfg.PrepareStep == nil {
+		// Nobody looks at messages: the step is its offer.
+		zone := e.zone(s.start.Zone)
+		return a, &stepping{n: c.step, zone: zone, offer: a.offer(zone, a.narrow())}, nil
 	}
+	prior, err := e.remember(ctx, s.space, s.start.Thread)
+	if err != nil {
+		return nil, nil, err
+	}
+	a.prior = prior
 	a.prepareMessages()
 	st, err := a.stepOf(ctx, s.turns[c.step-1])
 	return a, st, err

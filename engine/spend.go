@@ -38,7 +38,7 @@ func (a *activation) mayspend(ctx context.Context, st *stepping, c *call, r *req
 		return false, a.closeRequest(ctx, r.ev.Request, ringi.Stale, "the decider may no longer decide", true)
 	}
 	if j := a.judgeAgain(ctx, st, c); j.Code != "" && j.Code != ringi.CodeTooMany && j.Code != ringi.CodeNoDecider {
-		return false, a.refuseOpen(ctx, c.judged.ID, j)
+		return false, a.refuseOpen(ctx, c, j)
 	}
 	if a.e.reg.Digest(c.judged.Tool) != r.ev.ToolDigest && !repeat {
 		return false, a.closeRequest(ctx, r.ev.Request, ringi.Stale, "the tool's definition has changed", true)

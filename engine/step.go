@@ -6,11 +6,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/ringi-dev/ringi"
@@ -103,13 +102,7 @@ func (a *activation) stopHolds(t *turn) (holds bool) {
 func (a *activation) prepare(ctx context.Context, n int, msgs []ringi.Message) (*stepping, error) {
 	st := &stepping{n: n, msgs: msgs[:len(msgs):len(msgs)], system: a.s.start.System, model: a.e.cfg.Model, zone: a.e.zone(a.s.start.Zone)}
 	a.info.Step = n
-	var narrow []string
-	if !a.s.start.AllTools {
-		narrow = a.s.start.Tools
-		if narrow == nil {
-			narrow = []string{}
-		}
-	}
+	narrow := a.narrow()
 	st.offer = a.offer(st.zone, narrow)
 	if a.e.cfg.PrepareStep == nil {
 		return st, nil
@@ -175,7 +168,7 @@ func (e *Engine) zone(recorded ringi.TrustZone) ringi.TrustZone {
 	return e.cfg.Zone
 }
 
-// offered is an offer that an activation computed already.
+// offered is an offer with its digest, computed once.
 type offered struct {
 	zone   ringi.TrustZone
 	offer  ringi.Offer
@@ -189,6 +182,45 @@ func (a *activation) offer(zone ringi.TrustZone, narrow []string) ringi.Offer {
 	if a.cached.known && a.cached.zone == zone {
 		return a.cached.offer
 	}
+	a.cached = a.e.offers.get(a, zone, narrow)
+	return a.cached.offer
+}
+
+// offers keeps the offers of ordinary runs, which differ by zone and by
+// whether an admin acts. A registry only grows, so its length says whether
+// they still hold.
+type offers struct {
+	mu   sync.Mutex
+	len  int
+	kept map[offerKey]offered
+}
+
+type offerKey struct {
+	zone  ringi.TrustZone
+	admin bool
+}
+
+func (o *offers) get(a *activation, zone ringi.TrustZone, narrow []string) offered {
+	plain := narrow == nil && a.info.Groups == nil && a.s.start.Unattended == ringi.Attended
+	if !plain {
+		return a.makeOffer(zone, narrow)
+	}
+	k := offerKey{zone, a.info.By.Admin && !a.info.By.IsZero()}
+	n := a.e.reg.Len()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.len != n {
+		o.len, o.kept = n, map[offerKey]offered{}
+	}
+	made, ok := o.kept[k]
+	if !ok {
+		made = a.makeOffer(zone, narrow)
+		o.kept[k] = made
+	}
+	return made
+}
+
+func (a *activation) makeOffer(zone ringi.TrustZone, narrow []string) offered {
 	o := a.e.gates.Offer(a.info, zone, narrow)
 	if mode := a.s.start.Unattended; mode != ringi.Attended {
 		answers := a.e.Unattended().Explain(o.Names())
@@ -200,8 +232,8 @@ func (a *activation) offer(zone ringi.TrustZone, narrow []string) ringi.Offer {
 		}
 		o.Tools = kept
 	}
-	a.cached = offered{zone: zone, offer: o, digest: a.offerDigest(o), known: true}
-	return o
+	o.Tools = o.Tools[:len(o.Tools):len(o.Tools)]
+	return offered{zone: zone, offer: o, digest: a.offerDigest(o), known: true}
 }
 
 // mayRead ends the run where the conversation holds data that the model's zone
@@ -438,61 +470,58 @@ func (a *activation) offerDigest(o ringi.Offer) string {
 	if len(o.Tools) == 0 {
 		return ""
 	}
-	h := sha256.New()
+	buf := make([]byte, 0, 1024)
 	for i := range o.Tools {
-		io.WriteString(h, a.e.reg.Digest(o.Tools[i].Name))
+		buf = append(buf, a.e.reg.Digest(o.Tools[i].Name)...)
 	}
-	return sum16(h)
+	return hex16(sha256.Sum256(buf))
 }
 
 // promptDigest names what the model was sent. The conversation is hashed as it
-// grows, so that a long run costs no more a step than a short one.
+// grows, each digest over the one before, so that a long run costs no more a
+// step than a short one.
 func (a *activation) promptDigest(st *stepping) string {
-	if len(st.msgs) != len(a.msgs) || len(st.msgs) > 0 && &st.msgs[0] != &a.msgs[0] {
-		h := sha256.New()
-		io.WriteString(h, st.system)
-		hashMessages(h, st.msgs)
-		return sum16(h)
+	if len(st.msgs) != len(a.msgs) || len(st.msgs) > 0 && &st.msgs[0] != &a.msgs[0] || st.system != a.s.start.System {
+		sum := sha256.Sum256(appendFields(nil, "ringi-prompt-v1", st.system))
+		return hex16(hashMessages(sum, st.msgs, nil))
 	}
-	if a.prompt == nil {
-		a.prompt = sha256.New()
-		io.WriteString(a.prompt, a.s.start.System)
+	if a.hashed == 0 {
+		a.scratch = appendFields(a.scratch[:0], "ringi-prompt-v1", st.system)
+		a.prompt = sha256.Sum256(a.scratch)
 	}
-	hashMessages(a.prompt, a.msgs[a.hashed:])
-	a.hashed = len(a.msgs)
-	return sum16(a.prompt)
+	if a.hashed < len(a.msgs) {
+		if a.scratch == nil {
+			a.scratch = make([]byte, 0, 1024)
+		}
+		a.prompt = hashMessages(a.prompt, a.msgs[a.hashed:], a.scratch)
+		a.hashed = len(a.msgs)
+	}
+	return hex16(a.prompt)
 }
 
-func sum16(h hash.Hash) string {
-	var sum [sha256.Size]byte
+func hex16(sum [sha256.Size]byte) string {
 	var text [32]byte
-	hex.Encode(text[:], h.Sum(sum[:0])[:16])
+	hex.Encode(text[:], sum[:16])
 	return string(text[:])
 }
 
-func hashMessages(h hash.Hash, msgs []ringi.Message) {
+// hashMessages chains a digest over messages, one by one, so that how they
+// came in makes no difference.
+func hashMessages(sum [sha256.Size]byte, msgs []ringi.Message, scratch []byte) [sha256.Size]byte {
 	for i := range msgs {
 		m := &msgs[i]
-		hashText(h, string(m.Role), m.Text, m.Opaque)
+		b := append(scratch[:0], sum[:]...)
+		b = appendFields(b, string(m.Role), m.Text, m.Opaque)
 		for k := range m.Calls {
-			hashText(h, m.Calls[k].ModelID, m.Calls[k].Tool, string(m.Calls[k].Input))
+			b = appendFields(b, m.Calls[k].ModelID, m.Calls[k].Tool, string(m.Calls[k].Input))
 		}
 		for k := range m.Results {
 			r := &m.Results[k]
-			hashText(h, r.ModelID, r.Note, r.Output, r.Error)
+			b = appendFields(b, r.ModelID, r.Note, r.Output, r.Error)
 		}
+		sum, scratch = sha256.Sum256(b), b
 	}
-}
-
-// hashText writes length and bytes of each field, so that none runs into the
-// next.
-func hashText(h hash.Hash, fields ...string) {
-	var n [4]byte
-	for _, f := range fields {
-		n[0], n[1], n[2], n[3] = byte(len(f)), byte(len(f)>>8), byte(len(f)>>16), byte(len(f)>>24)
-		h.Write(n[:])
-		io.WriteString(h, f)
-	}
+	return sum
 }
 
 // withheld is what an unattended run did without.

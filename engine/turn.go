@@ -170,8 +170,8 @@ func (a *activation) unknown(ctx context.Context, c *call, why string) error {
 	}
 	return a.commit(ctx, func() (*change, error) {
 		now := a.s.call(id)
-		if now == nil || now.result != nil || now.outcome != nil && now.outcome.state == ringi.Pending {
-			return nil, nil
+		if now == nil || now.result != nil || now.outcome != nil && now.outcome.state == ringi.Pending || a.s.cancel != nil {
+			return nil, nil // a cancelled run ends with the call marked as unknown
 		}
 		ch := &change{progress: true}
 		err := a.put(ctx, ch, []*ask{k})
@@ -211,7 +211,7 @@ func (a *activation) judgeOpen(ctx context.Context, st *stepping) (bool, error) 
 		}
 		j := a.judgeAgain(ctx, st, c)
 		if j.Code != "" {
-			return true, a.refuseOpen(ctx, c.judged.ID, j)
+			return true, a.refuseOpen(ctx, c, j)
 		}
 		c.verdict, c.asks, c.fresh = j.Verdict, j.Asks, true
 		if c.again && c.asks == "" {
@@ -223,8 +223,13 @@ func (a *activation) judgeOpen(ctx context.Context, st *stepping) (bool, error) 
 	return false, nil
 }
 
-// refuseOpen gives an open call the refusal that a new judgement came to.
-func (a *activation) refuseOpen(ctx context.Context, id string, j ringi.JudgedCall) error {
+// refuseOpen gives an open call the refusal that a new judgement came to. A
+// call that had started may have run: its outcome is unknown.
+func (a *activation) refuseOpen(ctx context.Context, c *call, j ringi.JudgedCall) error {
+	if len(c.started) > 0 {
+		return a.unknown(ctx, c, "the call was interrupted, and may not be repeated now: "+j.Text)
+	}
+	id := c.judged.ID
 	return a.commit(ctx, func() (*change, error) {
 		c := a.s.call(id)
 		if c == nil || c.result != nil {
@@ -357,13 +362,11 @@ func (a *activation) waitOrCallBack(ctx context.Context) (bool, error) {
 		return true, a.rest(ctx)
 	}
 	for _, r := range a.s.pending() {
-		if r.outcomeKind() && !a.askedHere[r.ev.Request] || !r.outcomeKind() {
-			if err := a.callBack(ctx, r); err != nil {
-				return false, err
-			}
-			if a.noAnswer {
-				break
-			}
+		if err := a.callBack(ctx, r); err != nil {
+			return false, err
+		}
+		if a.noAnswer {
+			break
 		}
 	}
 	if a.noAnswer && a.s.waits() != "" {

@@ -118,6 +118,7 @@ func (e *Engine) Judge(ctx context.Context, call ringi.ToolCall, start ringi.Run
 		return ringi.Verdict{}, err
 	}
 	j := ringi.JudgedCall{ID: "call_judge", ModelID: call.ModelID, Tool: call.Tool, Input: call.Input}
-	a.judging(st).judge(ctx, &j, 0)
+	judges := a.judging(st)
+	judges.judge(ctx, &j, 0)
 	return j.Verdict, nil
 }

@@ -21,6 +21,7 @@ var seeds = []struct{ schema, input string }{
 	{`{"pattern":"^a+$"}`, `"aaa"`},
 	{`{"patternProperties":{"^x":{"type":"integer"}},"unevaluatedProperties":false}`, `{"x":1}`},
 	{`{"$schema":"http://json-schema.org/draft-07/schema#","$ref":"#/definitions/a","minimum":5,"definitions":{"a":{"type":"integer"}}}`, `1`},
+	{`{"$schema":"http://json-schema.org/draft-07/schema#","$ref":"#/definitions/a","const":[],"definitions":{"a":{"type":"string"}}}`, `""`},
 	{`{"$schema":"http://json-schema.org/draft-07/schema#","format":"date","items":[{"type":"string"}]}`, `"2024-05-01"`},
 	{`{"if":{"const":1},"then":{"multipleOf":2},"else":{"not":{"type":"null"}}}`, `1`},
 	{`{"$ref":"#"}`, `1`},

@@ -134,7 +134,13 @@ func TestProperty_TheShortWayOnlyAccepts(t *testing.T) {
 		if draft7 {
 			text = strings.ReplaceAll(text, "$defs", "definitions")
 		}
-		s := mustCompile(t, text)
+		s, err := Compile([]byte(text))
+		if err != nil && draft7 {
+			return // draft-07 has enums of distinct values only
+		}
+		if err != nil {
+			t.Fatalf("compile %s: %v", text, err)
+		}
 		for range 5 {
 			v := someValues(2).Draw(t, "value")
 			valid := s.validator.Validate(v) == nil

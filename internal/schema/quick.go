@@ -92,10 +92,7 @@ func (d *document) simple(n *node) quick {
 	none := span{max: -1}
 	q := quick{ok: !n.never, characters: none, items: none, members: none}
 	if len(n.refs) == 1 && n.refs[0].keyword == "$ref" {
-		q.ref = n.refs[0].target
-		if d.draft7 { // what stands beside it is ignored
-			return q
-		}
+		q.ref = n.refs[0].target // and under draft-07, too, what stands beside it must hold
 	}
 	for key, v := range n.keywords {
 		if !q.take(n, key, v) && !annotation(key) && !d.unchecked(key) {

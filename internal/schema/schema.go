@@ -14,9 +14,7 @@ package schema
 import (
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -167,10 +165,6 @@ func membersOf(text string) []strictjson.Member {
 
 const baseURL = "mem:///schema"
 
-// manySchemas is where the validator's compiler, which searches its list of
-// schemas from the start for each new one, is fed piece by piece instead.
-const manySchemas = 200
-
 func (d *document) compile() (*jsonschema.Schema, error) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
@@ -190,13 +184,6 @@ func (d *document) compile() (*jsonschema.Schema, error) {
 	if err := c.AddResource(baseURL, resource); err != nil {
 		return nil, compileError(err)
 	}
-	if len(d.order) > manySchemas {
-		for _, n := range d.order { // the inner ones first
-			if _, err := c.Compile(baseURL + "#" + escapeFragment(n.at)); err != nil {
-				return nil, compileError(err)
-			}
-		}
-	}
 	s, err := c.Compile(baseURL)
 	if err != nil {
 		return nil, compileError(err)
@@ -210,12 +197,4 @@ type noLoader struct{}
 
 func (noLoader) Load(string) (any, error) {
 	return nil, &CompileError{Kind: KindReference, detail: "a reference leaves the document"}
-}
-
-func escapeFragment(pointer string) string {
-	tokens := strings.Split(pointer, "/")
-	for i, token := range tokens {
-		tokens[i] = url.PathEscape(token)
-	}
-	return strings.Join(tokens, "/")
 }

@@ -74,7 +74,7 @@ func settlerShape(c *ringi.Commit) error {
 	case c.Claim || c.Release || c.Progress:
 		return errors.New("settler does not claim, release or progress")
 	case c.Row.Status == ringi.Running:
-		return errors.New("settler gives the status running")
+		return errors.New("settler gives the status running, not the one that the run has if nobody runs it")
 	}
 	for i := range c.Records {
 		if k := c.Records[i].Kind; !k.Settles() {
@@ -204,14 +204,13 @@ func (d *data) commit(c *ringi.Commit, in incoming, wall int64) error {
 
 // admit checks all but the requests. It returns no run for the first commit.
 func (d *data) admit(c *ringi.Commit, wall, at int64) (*run, error) {
-	r, err := d.find(c.Space, c.RunID)
+	r := d.spaces[c.Space].run(c.RunID)
 	switch {
-	case c.Expect == 0 && err == nil:
+	case c.Expect == 0 && r != nil:
 		return nil, fmt.Errorf("make run %s: %w", c.RunID, ringi.ErrConflict)
 	case c.Expect == 0:
-		r = nil
-	case err != nil:
-		return nil, err
+	case r == nil:
+		return nil, noRun(c.RunID)
 	case r.row.Corrupt != "" && (c.Claim || len(c.Records) > 0):
 		return nil, fmt.Errorf("run %s: %w: %s", c.RunID, ringi.ErrCorrupt, r.row.Corrupt)
 	}
@@ -323,20 +322,6 @@ func (d *data) stage(moved []move, c *ringi.Commit, made []*request, now time.Ti
 		moved = append(moved, m)
 	}
 	return moved, nil
-}
-
-func (sp *space) run(id string) *run {
-	if sp == nil {
-		return nil
-	}
-	return sp.runs[id]
-}
-
-func (sp *space) request(id string) *request {
-	if sp == nil {
-		return nil
-	}
-	return sp.requests[id]
 }
 
 // present returns a request of the run as the changes before have left it.

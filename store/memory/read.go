@@ -16,13 +16,13 @@ func (s *Store) Load(ctx context.Context, space, runID string) (*ringi.StoredRun
 	}
 	out := &ringi.StoredRun{}
 	s.d.mu.Lock()
-	r, err := s.d.find(space, runID)
-	if err == nil {
+	r := s.d.spaces[space].run(runID)
+	if r != nil {
 		out.Row, out.Records = r.row, r.records
 	}
 	s.d.mu.Unlock()
-	if err != nil {
-		return nil, err
+	if r == nil {
+		return nil, noRun(runID)
 	}
 	copyOut(out)
 	return out, nil
@@ -45,9 +45,9 @@ func (s *Store) Row(ctx context.Context, space, runID string) (ringi.RunRow, err
 	}
 	s.d.mu.Lock()
 	defer s.d.mu.Unlock()
-	r, err := s.d.find(space, runID)
-	if err != nil {
-		return ringi.RunRow{}, err
+	r := s.d.spaces[space].run(runID)
+	if r == nil {
+		return ringi.RunRow{}, noRun(runID)
 	}
 	return r.row, nil
 }
@@ -148,10 +148,10 @@ func (s *Store) Request(ctx context.Context, space, id string) (ringi.RequestRow
 	}
 	wall := s.wall()
 	s.d.mu.Lock()
-	q, err := s.d.findRequest(space, id)
-	if err != nil {
+	q := s.d.spaces[space].request(id)
+	if q == nil {
 		s.d.mu.Unlock()
-		return ringi.RequestRow{}, err
+		return ringi.RequestRow{}, noRequest(id)
 	}
 	row := q.row
 	row.State = shown(&row, timeOf(max(wall, s.d.newest)))
@@ -201,9 +201,9 @@ func (d *data) list(q *ringi.RequestQuery, now time.Time) ([]ringi.RequestRow, e
 		from = r.requests
 	}
 	if q.After != "" {
-		cursor, err := d.findRequest(q.Space, q.After)
-		if err != nil {
-			return nil, err
+		cursor := sp.request(q.After)
+		if cursor == nil {
+			return nil, noRequest(q.After)
 		}
 		from = from[from.behind(cursor):]
 	}

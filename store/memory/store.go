@@ -201,26 +201,24 @@ type run struct {
 // request is a request as kept. Its body is never written again.
 type request struct{ row ringi.RequestRow }
 
-// find returns a run. The lock is held.
-func (d *data) find(space, id string) (*run, error) {
-	if sp := d.spaces[space]; sp != nil {
-		if r := sp.runs[id]; r != nil {
-			return r, nil
-		}
+// run returns a run, nil where it is not there; a nil space has none. The lock
+// is held.
+func (sp *space) run(id string) *run {
+	if sp == nil {
+		return nil
 	}
-	return nil, fmt.Errorf("run %s: %w", id, ringi.ErrNotFound)
+	return sp.runs[id]
 }
 
-// findRequest returns a request. The lock is held.
-func (d *data) findRequest(space, id string) (*request, error) {
-	if sp := d.spaces[space]; sp != nil {
-		if r := sp.requests[id]; r != nil {
-			return r, nil
-		}
+// request returns a request, nil where it is not there. The lock is held.
+func (sp *space) request(id string) *request {
+	if sp == nil {
+		return nil
 	}
-	return nil, noRequest(id)
+	return sp.requests[id]
 }
 
+func noRun(id string) error     { return fmt.Errorf("run %s: %w", id, ringi.ErrNotFound) }
 func noRequest(id string) error { return fmt.Errorf("request %s: %w", id, ringi.ErrNotFound) }
 
 // timeOf returns the time of a number of microseconds.

@@ -20,9 +20,9 @@ type thief struct{ d *data }
 func (t *thief) records(space, id string, change func([]ringi.Record) ([]ringi.Record, error)) error {
 	t.d.mu.Lock()
 	defer t.d.mu.Unlock()
-	r, err := t.d.find(space, id)
-	if err != nil {
-		return err
+	r := t.d.spaces[space].run(id)
+	if r == nil {
+		return noRun(id)
 	}
 	recs, err := change(slices.Clone(r.records))
 	if err == nil {
@@ -102,9 +102,9 @@ func (t *thief) SwapRecords(space, run string, a, b int64) error {
 func (t *thief) SetRow(space, run string, change func(*ringi.RunRow)) error {
 	t.d.mu.Lock()
 	defer t.d.mu.Unlock()
-	r, err := t.d.find(space, run)
-	if err != nil {
-		return err
+	r := t.d.spaces[space].run(run)
+	if r == nil {
+		return noRun(run)
 	}
 	row := r.row
 	change(&row)
@@ -122,9 +122,9 @@ func (t *thief) SetRow(space, run string, change func(*ringi.RunRow)) error {
 func (t *thief) SetRequest(space, id string, change func(*ringi.RequestRow)) error {
 	t.d.mu.Lock()
 	defer t.d.mu.Unlock()
-	q, err := t.d.findRequest(space, id)
-	if err != nil {
-		return err
+	q := t.d.spaces[space].request(id)
+	if q == nil {
+		return noRequest(id)
 	}
 	row := q.row
 	row.Body = bytes.Clone(row.Body)

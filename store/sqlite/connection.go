@@ -50,28 +50,30 @@ func (c capture) Connect(ctx context.Context) (driver.Conn, error) {
 }
 
 // writerParams are those of the connection that writes. Each commit is synced
-// (FULL), deleted text is overwritten, nothing temporary touches the disk.
+// (FULL), deleted text is overwritten, nothing temporary touches the disk. The
+// short time-out is that of one look at the lock: see transaction.
 var writerParams = []string{
 	"_txlock=immediate",
-	"_pragma=busy_timeout(10000)",
+	"_pragma=busy_timeout(5)",
 	"_pragma=foreign_keys(1)",
 	"_pragma=journal_mode(WAL)",
 	"_pragma=secure_delete(1)",
 	"_pragma=synchronous(FULL)",
 	"_pragma=temp_store(MEMORY)",
-	"_pragma=cache_size(-16384)", // KiB
+	"_pragma=cache_size(-16384)",           // KiB
+	"_pragma=wal_autocheckpoint(4000)",     // pages
+	"_pragma=journal_size_limit(67108864)", // bytes that a log may keep
 }
 
 // connect opens the connection to the file at path. Turning a new file to the
 // write-ahead log can meet another process that does the same, and fails at
 // once then, whatever the time-out; so the wait is here.
 func (c *connection) connect(path string) error {
-	for wait := time.Millisecond; ; wait *= 2 {
+	for start := time.Now(); ; time.Sleep(time.Millisecond) {
 		err := c.connectOnce(path)
-		if err == nil || wait > 5*time.Second || !isCode(err, sqlite3.SQLITE_BUSY) {
+		if err == nil || !isCode(err, sqlite3.SQLITE_BUSY) || time.Since(start) > lockWait {
 			return err
 		}
-		time.Sleep(wait)
 	}
 }
 
@@ -95,6 +97,22 @@ func (c *connection) connectOnce(path string) error {
 	}
 	c.stmts = map[string]*statement{}
 	return nil
+}
+
+// lockWait is how long a transaction waits for another process to end its own.
+const lockWait = 10 * time.Second
+
+// transaction begins a transaction that may write at once (IMMEDIATE, by the
+// DSN). SQLite has no queue for the lock, and its own waiting looks ever more
+// rarely, up to every 100 ms: it would starve beside a process that writes
+// without a pause. So it waits for a few milliseconds only, and begins anew.
+func (c *connection) transaction() (*sql.Tx, error) {
+	for start := time.Now(); ; {
+		tx, err := c.conn.BeginTx(context.Background(), nil)
+		if !isCode(err, sqlite3.SQLITE_BUSY) || time.Since(start) > lockWait {
+			return tx, err
+		}
+	}
 }
 
 // disconnect closes what is open. A transaction that is open is taken back.
@@ -161,8 +179,9 @@ func (c *connection) unrecorded(err error) error {
 	return fmt.Errorf("%w: %w", ringi.ErrNotRecorded, err)
 }
 
-// isCode reports whether err is SQLite's, of one of its primary codes.
+// isCode reports whether err is SQLite's, with the given result code: a
+// primary one stands for all that extend it.
 func isCode(err error, code int) bool {
 	var e *moderncsqlite.Error
-	return errors.As(err, &e) && e.Code()&0xff == code
+	return errors.As(err, &e) && (e.Code() == code || e.Code()&0xff == code)
 }

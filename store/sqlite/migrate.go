@@ -24,13 +24,13 @@ type migration struct {
 
 // migrate brings the schema up to date in one transaction, and gives a new
 // store its id. A schema that is newer than this program knows is refused.
-func migrate(conn *sql.Conn, now int64) error {
+func migrate(c *connection, now int64) error {
 	steps, err := readMigrations(migrations)
 	if err != nil {
 		return err
 	}
 	ctx := context.Background()
-	tx, err := conn.BeginTx(ctx, nil)
+	tx, err := c.transaction()
 	if err != nil {
 		return fmt.Errorf("begin migration: %w", err)
 	}

@@ -52,7 +52,7 @@ type Store struct {
 
 	stopped chan struct{} // closed when the writer has ended
 	closing sync.Once
-	closed  error // what closing the readers gave
+	closed  error // what closing the file gave
 }
 
 var _ ringi.Store = (*Store)(nil)
@@ -103,7 +103,7 @@ func open(path string, o Options) (*Store, error) {
 // start migrates, reads what the store needs to know of itself, and begins to
 // write.
 func (s *Store) start(w *writer) error {
-	if err := migrate(w.conn, s.clock.now()); err != nil {
+	if err := migrate(&w.connection, s.clock.now()); err != nil {
 		return err
 	}
 	if err := checkFiles(s.path); err != nil {
@@ -199,7 +199,6 @@ func (s *Store) Close() error {
 	s.closing.Do(func() {
 		s.queue.close()
 		<-s.stopped
-		s.closed = s.read.Close()
 	})
 	if s.closed != nil {
 		return fmt.Errorf("close store %s: %w", s.path, s.closed)

@@ -18,6 +18,8 @@ type writer struct {
 	tx *sql.Tx
 	// ctx is the context of the member that is being applied, for Wake.
 	ctx context.Context
+	// commits counts the transactions that were recorded.
+	commits int
 	// recorded is the newest time written in this transaction.
 	recorded int64
 	// Room for the arguments of a statement.
@@ -38,7 +40,9 @@ func (w *writer) loop() {
 			clear(group)
 		case closed:
 			w.noteNewest()
-			w.disconnect()
+			// The readers go first: the last connection moves the log into the
+			// file and removes it, which one that only reads cannot do.
+			w.s.closed = errors.Join(w.s.read.Close(), w.disconnect())
 			return
 		default:
 			<-w.s.queue.wake
@@ -105,6 +109,7 @@ func (w *writer) transact(group []*job, results []error, savepoints bool) error 
 	if err := w.tx.Commit(); err != nil {
 		return w.afterFailedCommit(err)
 	}
+	w.commits++
 	w.s.clock.advance(w.recorded)
 	return nil
 }
@@ -141,21 +146,19 @@ func (w *writer) member(j *job, savepoint, alone bool) (result, broken error) {
 	return result, nil
 }
 
+// begin opens a transaction, on a new connection where the last was given up.
 func (w *writer) begin() error {
 	if w.conn == nil {
 		if err := w.connect(w.s.path); err != nil {
 			return err
 		}
 	}
-	tx, err := w.conn.BeginTx(context.Background(), nil) // IMMEDIATE, by the DSN
-	if err != nil {
-		if !isCode(err, sqlite3.SQLITE_BUSY) {
-			w.disconnect()
-		}
-		return err
+	tx, err := w.transaction()
+	if err != nil && !isCode(err, sqlite3.SQLITE_BUSY) {
+		w.disconnect()
 	}
 	w.tx = tx
-	return nil
+	return err
 }
 
 // rollback takes the transaction back. Where even that fails the connection is
@@ -166,21 +169,23 @@ func (w *writer) rollback() {
 	}
 }
 
-// afterFailedCommit finds out what a COMMIT that failed has left.
+// afterFailedCommit finds out what a COMMIT that failed has left. The driver
+// has taken the transaction back, and nobody sees it.
 //
-// The driver has taken the transaction back, and nobody sees it. But a sync
-// that failed may have left a whole transaction in the log file behind the end
-// that SQLite knows, and a crash now would bring it to life. The next commit
-// is written over it; so one more, empty of meaning, makes sure. On a full
-// disk the last frame was not written at all, and without it nothing counts.
+// Where a write failed (a full disk is one case) the last frame of the
+// transaction is not in the log, and without it the others count for nothing.
+// Where anything else failed, such as the sync, the whole transaction may be
+// in the log behind the end that SQLite knows, and a crash now would bring it
+// to life. The next commit is written over it; so one more, that means
+// nothing, makes sure.
 func (w *writer) afterFailedCommit(failed error) error {
-	if isCode(failed, sqlite3.SQLITE_FULL) {
+	if isCode(failed, sqlite3.SQLITE_FULL) || isCode(failed, sqlite3.SQLITE_IOERR_WRITE) {
 		return fmt.Errorf("%w: commit: %w", errTakenBack, failed)
 	}
 	w.disconnect()
 	if err := w.overwrite(); err != nil {
 		w.disconnect()
-		return fmt.Errorf("commit may or may not be recorded: %w", errors.Join(failed, err))
+		return fmt.Errorf("commit may or may not be recorded: %w (then: %v)", failed, err)
 	}
 	return fmt.Errorf("%w: commit: %w", errTakenBack, failed)
 }

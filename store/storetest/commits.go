@@ -173,6 +173,7 @@ func commitShape(t *testing.T, g *stage) {
 		"settler releases":     change(settle(held, ringi.EventCancelRequested), func(c *ringi.Commit) { c.Release = true }),
 		"settler progresses":   change(settle(held, ringi.EventCancelRequested), func(c *ringi.Commit) { c.Progress = true }),
 		"settler sets running": change(settle(waiting, ringi.EventCancelRequested), func(c *ringi.Commit) { c.Row.Status = ringi.Running }),
+		"settler read running": change(settle(held, ringi.EventCancelRequested), func(c *ringi.Commit) { c.Row.Status = ringi.Running }),
 		"settler ends a run":   change(settle(waiting, ringi.EventCancelRequested), func(c *ringi.Commit) { c.Row.Status = ringi.Cancelled }),
 		"settler ends a held":  change(settle(held, ringi.EventCancelRequested), func(c *ringi.Commit) { c.Row.Status = ringi.Failed }),
 	} {

@@ -54,16 +54,21 @@
 //
 // UpdatedAt is the store's Now, CreatedAt that of the first commit. Thread,
 // Agent and Parent come from the first commit and never change. Head and MAC
-// are taken where the commit has records. Status, Reason and Deadline go
-// together: an empty Status keeps all three, and so does a settler's commit
-// unless the run is queued or waiting and the status it gives is queued or
-// waiting. A settler therefore gives the status that the run has if nobody
-// runs it. Corrupt is set by a value and cleared by none; a settler may set it
-// too. A claim raises the epoch by one and counts an attempt; Progress then
-// sets the count to zero, also in the same commit. Release empties Owner and
-// keeps the epoch, also in the commit that claims. A settler changes neither
-// owner, epoch nor attempts. A change's zero DecidedAt, DecidedBy or UseBy
-// keeps what is there. A tool that is known keeps its first definition.
+// are taken where the commit has records.
+//
+// Status, Reason and Deadline go together: an empty Status keeps all three, and
+// so does a settler's commit unless the run is queued or waiting and the status
+// it gives is queued or waiting. A settler therefore gives the status that the
+// run has if nobody runs it, also where it read running: its owner may have
+// released it meanwhile, without a record, and a run whose last request is
+// settled must not stay waiting. For a mark of corruption it gives none.
+//
+// Corrupt is set by a value and cleared by none; a settler may set it too. A
+// claim raises the epoch by one and counts an attempt; Progress then sets the
+// count to zero, also in the same commit. Release empties Owner and keeps the
+// epoch, also in the commit that claims. A settler changes neither owner, epoch
+// nor attempts. A change's zero DecidedAt, DecidedBy or UseBy keeps what is
+// there. A tool that is known keeps its first definition.
 //
 // # Leases
 //

@@ -1,0 +1,350 @@
+package ringitest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/engine"
+)
+
+// ErrCrashed is what everything returns that a process does after its death.
+var ErrCrashed = errors.New("this process has crashed")
+
+// Crashes runs a scenario once, undisturbed, and counts its commits and the
+// handlers that it starts. Then it runs it again, a subtest each, for every
+// point at which its process can die: before and after every commit, before
+// every handler, and behind every handler's effect before its result is told.
+// From that point the process's engine is dead; the scenario goes on with
+// another one on the same store, and its own assertions say what must hold.
+//
+// The scenario makes its engine with [Crash.Engine] and its tools with
+// [Crash.Effects]; everything else of it must be made anew each time. It drives
+// its runs with [Crash.Run], [Crash.Settle] and [Crash.Do], which take them over
+// the crash:
+//
+//	ringitest.Crashes(t, func(t *testing.T, c *ringitest.Crash) {
+//		reg := ringi.NewRegistry()
+//		c.Effects.Tool(reg, ringi.Tool{Name: "pay", Effect: ringi.NonIdempotentWrite}, "paid")
+//		c.Engine(engine.Config{Registry: reg, Model: ringitest.Script(
+//			ringitest.Calls(ringitest.Call("pay", `{}`)), ringitest.Text("Done."))})
+//		res := c.Settle(c.Run(ringi.RunStart{}), ringitest.Witness(ringitest.Ana, &c.Effects))
+//		c.Effects.WantOnce(t)
+//		if err := res.Err(); err != nil {
+//			t.Error(err)
+//		}
+//	})
+func Crashes(t *testing.T, scenario func(t *testing.T, c *Crash)) {
+	t.Helper()
+	calm := newCrash(t, point{})
+	scenario(t, calm)
+	if t.Failed() {
+		return
+	}
+	if calm.commits == 0 {
+		t.Fatal("the scenario made no commit: its engine is made by Crash.Engine")
+	}
+	for _, p := range points(calm.commits, calm.starts) {
+		t.Run(p.String(), func(t *testing.T) {
+			c := newCrash(t, p)
+			scenario(t, c)
+			if !c.Struck() {
+				t.Logf("this point was not reached: the scenario takes another way each time")
+			}
+		})
+	}
+}
+
+// moment is where, around a commit or a handler, the process dies.
+type moment string
+
+const (
+	beforeCommit  moment = "before_commit"
+	afterCommit   moment = "after_commit"
+	beforeHandler moment = "before_handler"
+	afterEffect   moment = "after_effect"
+)
+
+// point is one place to die; n counts from 1. The zero point is nowhere.
+type point struct {
+	at moment
+	n  int
+}
+
+func (p point) String() string { return fmt.Sprintf("%s_%d", p.at, p.n) }
+
+func points(commits, starts int) []point {
+	var all []point
+	for n := 1; n <= commits; n++ {
+		all = append(all, point{beforeCommit, n}, point{afterCommit, n})
+	}
+	for n := 1; n <= starts; n++ {
+		all = append(all, point{beforeHandler, n}, point{afterEffect, n})
+	}
+	return all
+}
+
+// Crash is one run of a scenario, with the point at which its process dies.
+type Crash struct {
+	// Effects counts what handlers did. It is the world: it survives the crash.
+	// Only handlers that it counts have crash points of their own.
+	Effects Effects
+
+	t     *testing.T
+	point point
+	cfg   engine.Config
+	e     *engine.Engine
+
+	mu       sync.Mutex
+	commits  int
+	starts   int
+	struck   bool
+	restarts int
+	handles  []*handle
+}
+
+func newCrash(t *testing.T, p point) *Crash {
+	c := &Crash{t: t, point: p}
+	c.Effects.crash = c
+	return c
+}
+
+// Engine makes the scenario's engine, as [Engine] does: once.
+func (c *Crash) Engine(cfg engine.Config) *engine.Engine {
+	c.t.Helper()
+	if c.e != nil {
+		c.t.Fatal("a scenario makes its engine once; Beside starts another process")
+	}
+	c.cfg = complete(cfg)
+	c.e = open(c.t, c.cfg, c)
+	return c.e
+}
+
+// Struck reports whether the process has died.
+func (c *Crash) Struck() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.struck
+}
+
+// Do calls f with the engine that lives. Where the process dies in it, f is
+// called again with a new one, unless it returned nil: so f looks what is there
+// and goes on. Its context marks what belongs to the process: pass it on.
+func (c *Crash) Do(f func(ctx context.Context, e *engine.Engine) error) error {
+	c.t.Helper()
+	if c.e == nil {
+		c.t.Fatal("the scenario has no engine: make it with Crash.Engine")
+	}
+	for {
+		err := f(context.WithValue(context.Background(), lifeKey{}, c.life()), c.e)
+		if !c.restarted() || err == nil {
+			return err
+		}
+	}
+}
+
+type lifeKey struct{}
+
+// life counts the scenario's processes.
+func (c *Crash) life() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.restarts
+}
+
+// restarted starts another process where the present one has died.
+func (c *Crash) restarted() bool {
+	c.t.Helper()
+	c.mu.Lock()
+	dead := c.struck && c.restarts == 0
+	if dead {
+		c.restarts++
+	}
+	c.mu.Unlock()
+	if dead {
+		c.e = Restart(c.t, c.e)
+	}
+	return dead
+}
+
+// Run starts a run and brings it to its end, or to where it waits, over the
+// crash: a run that was recorded is resumed, another is started again.
+func (c *Crash) Run(start ringi.RunStart) *ringi.Result {
+	c.t.Helper()
+	known := c.runs()
+	var res *ringi.Result
+	err := c.Do(func(ctx context.Context, e *engine.Engine) (err error) {
+		for id := range c.runs() {
+			if !known[id] {
+				res, err = e.Resume(ctx, id)
+				return err
+			}
+		}
+		res, err = e.Run(ctx, start)
+		return err
+	})
+	if err != nil {
+		c.t.Fatalf("run: %v", err)
+	}
+	return res
+}
+
+// Resume goes on with a run, over the crash.
+func (c *Crash) Resume(runID string) *ringi.Result {
+	c.t.Helper()
+	var res *ringi.Result
+	err := c.Do(func(ctx context.Context, e *engine.Engine) (err error) {
+		res, err = e.Resume(ctx, runID)
+		return err
+	})
+	if err != nil {
+		c.t.Fatalf("resume run %s: %v", runID, err)
+	}
+	return res
+}
+
+// runs are the ids of the stored runs that no tool started.
+func (c *Crash) runs() map[string]bool {
+	c.t.Helper()
+	space := c.cfg.Space
+	if space == "" {
+		space = "default"
+	}
+	rows, err := c.cfg.Store.Runs(context.Background(), ringi.RunQuery{Space: space, Limit: 1000})
+	if err != nil {
+		c.t.Fatalf("list runs: %v", err)
+	}
+	ids := map[string]bool{}
+	for _, row := range rows {
+		if row.Parent == "" {
+			ids[row.ID] = true
+		}
+	}
+	return ids
+}
+
+// Decide gives one decision, over the crash: one that was recorded before the
+// process died stands. It reports whether the reaction gave one.
+func (c *Crash) Decide(requestID string, react Reaction) bool {
+	c.t.Helper()
+	answered := true
+	first := c.life()
+	err := c.Do(func(ctx context.Context, e *engine.Engine) error {
+		r, err := e.Request(ctx, requestID)
+		if err != nil || r.State != ringi.Pending && c.life() > first {
+			return err
+		}
+		d, err := react(r)
+		if err != nil {
+			answered = false
+			return nil
+		}
+		_, err = e.Decide(ctx, d)
+		return err
+	})
+	if err != nil {
+		c.t.Fatalf("decide request %s: %v", requestID, err)
+	}
+	return answered
+}
+
+// Settle is [Settle] over the crash.
+func (c *Crash) Settle(res *ringi.Result, react Reaction) *ringi.Result {
+	c.t.Helper()
+	for asked := map[string]bool{}; res.Status.Waiting(); {
+		before := len(asked)
+		for _, r := range res.Pending {
+			if asked[r.ID] {
+				continue
+			}
+			asked[r.ID] = true
+			if !c.Decide(r.ID, react) {
+				return res
+			}
+		}
+		if len(asked) == before {
+			return res
+		}
+		res = c.Resume(res.RunID)
+	}
+	return res
+}
+
+// watch takes a process's handle in: it dies with the machine.
+func (c *Crash) watch(h *handle) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.handles = append(c.handles, h)
+}
+
+// beforeCommit counts a commit and returns its number.
+func (c *Crash) beforeCommit(h *handle) int {
+	if c == nil || h.isDead() {
+		return 0
+	}
+	c.mu.Lock()
+	c.commits++
+	n := c.commits
+	c.mu.Unlock()
+	c.strike(beforeCommit, n)
+	return n
+}
+
+// afterCommit reports whether the process died behind its nth commit.
+func (c *Crash) afterCommit(n int) bool { return c != nil && n > 0 && c.strike(afterCommit, n) }
+
+// beforeHandler counts a start and returns its number. A handler of a dead
+// process gets an error, and so does one whose process dies here.
+func (c *Crash) beforeHandler(ctx context.Context) (int, error) {
+	if c == nil {
+		return 0, nil
+	}
+	if c.late(ctx) {
+		return 0, ErrCrashed
+	}
+	c.mu.Lock()
+	c.starts++
+	n := c.starts
+	c.mu.Unlock()
+	if c.strike(beforeHandler, n) {
+		return n, ErrCrashed
+	}
+	return n, nil
+}
+
+// afterHandler returns an error that nobody reads, where the process has died
+// or dies here: its handle refuses what the engine would record.
+func (c *Crash) afterHandler(ctx context.Context, n int) error {
+	if c != nil && (c.strike(afterEffect, n) || c.late(ctx)) {
+		return ErrCrashed
+	}
+	return nil
+}
+
+// late reports whether a handler belongs to a process that has died.
+func (c *Crash) late(ctx context.Context) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	life, marked := ctx.Value(lifeKey{}).(int)
+	return c.struck && (c.restarts == 0 || marked && life < c.restarts)
+}
+
+// strike ends every process of the scenario, where this is the point.
+func (c *Crash) strike(at moment, n int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.struck || c.point != (point{at, n}) {
+		return false
+	}
+	c.struck = true
+	for _, h := range c.handles {
+		h.die()
+	}
+	return true
+}

@@ -1,0 +1,284 @@
+package ringitest
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/engine"
+	"github.com/ringi-dev/ringi/store/memory"
+)
+
+// process is an engine as a process: what it was made of, and its hold on the
+// store.
+type process struct {
+	cfg    engine.Config // Store is the one beneath the handle
+	handle *handle
+	crash  *Crash
+}
+
+// processes finds what an engine was made of: an engine does not tell. Each
+// entry goes when its test ends.
+var processes sync.Map // *engine.Engine to *process
+
+// Engine makes an engine for a test. Where cfg leaves them out it gets a memory
+// store, a [Clock] that stands still and fixed [IDs]; all else is as
+// [engine.New] takes it. A fault in cfg fails the test.
+//
+// cfg.Now is the clock of that memory store; a store of your own has its own,
+// and must outlive the engine: Engine does not close it.
+func Engine(t testing.TB, cfg engine.Config) *engine.Engine {
+	t.Helper()
+	return open(t, complete(cfg), nil)
+}
+
+func complete(cfg engine.Config) engine.Config {
+	if cfg.Now == nil {
+		cfg.Now = new(Clock).Now
+	}
+	if cfg.NewID == nil {
+		cfg.NewID = new(IDs).New
+	}
+	if cfg.Store == nil {
+		cfg.Store = memory.New(memory.Options{Now: cfg.Now})
+	}
+	return cfg
+}
+
+func open(t testing.TB, cfg engine.Config, c *Crash) *engine.Engine {
+	t.Helper()
+	p := &process{cfg: cfg, handle: &handle{store: cfg.Store, crash: c}, crash: c}
+	c.watch(p.handle)
+	cfg.Store = p.handle
+	e, err := engine.New(cfg)
+	if err != nil {
+		t.Fatalf("make engine: %v", err)
+	}
+	processes.Store(e, p)
+	t.Cleanup(func() { processes.Delete(e) })
+	return e
+}
+
+// Restart ends the process that e stands for and starts another on its store:
+// nothing in memory survives, the store's data does. Whatever e still does from
+// now on is refused with [ErrCrashed], and its leases are free. A change is
+// applied to the configuration: the program's new version, or one that lacks
+// something.
+//
+// e must come from [Engine], [Restart] or [Beside].
+func Restart(t testing.TB, e *engine.Engine, changes ...func(*engine.Config)) *engine.Engine {
+	t.Helper()
+	p := processOf(t, e)
+	p.handle.die()
+	for owner := range p.handle.owners() {
+		if err := p.cfg.Store.Beat(context.Background(), owner, 0); err != nil {
+			t.Fatalf("restart: end the leases of the old process: %v", err)
+		}
+	}
+	return open(t, changed(p.cfg, changes), p.crash)
+}
+
+// Beside starts another process on e's store, while e lives on. A change is
+// applied to its configuration.
+func Beside(t testing.TB, e *engine.Engine, changes ...func(*engine.Config)) *engine.Engine {
+	t.Helper()
+	p := processOf(t, e)
+	return open(t, changed(p.cfg, changes), p.crash)
+}
+
+func changed(cfg engine.Config, changes []func(*engine.Config)) engine.Config {
+	for _, change := range changes {
+		change(&cfg)
+	}
+	return cfg
+}
+
+func processOf(t testing.TB, e *engine.Engine) *process {
+	t.Helper()
+	p, ok := processes.Load(e)
+	if !ok {
+		t.Fatal("this engine was not made by ringitest.Engine")
+	}
+	return p.(*process)
+}
+
+// Settle brings a run to its end, or to where a reaction gives no decision: it
+// answers what is pending, resumes, and looks again. The reaction is asked for
+// every request once. Any other error fails the test.
+func Settle(t testing.TB, e *engine.Engine, res *ringi.Result, react Reaction) *ringi.Result {
+	t.Helper()
+	ctx := context.Background()
+	for asked := map[string]bool{}; res.Status.Waiting(); {
+		before := len(asked)
+		for _, r := range res.Pending {
+			if asked[r.ID] {
+				continue
+			}
+			asked[r.ID] = true
+			d, err := react(r)
+			if err != nil {
+				return res
+			}
+			if _, err := e.Decide(ctx, d); err != nil {
+				t.Fatalf("settle run %s: %v", res.RunID, err)
+			}
+		}
+		if len(asked) == before {
+			return res
+		}
+		next, err := e.Resume(ctx, res.RunID)
+		if err != nil {
+			t.Fatalf("settle run %s: %v", res.RunID, err)
+		}
+		res = next
+	}
+	return res
+}
+
+// handle is a process's hold on a store. Once the process is dead every method
+// returns ErrCrashed; one that was under way has ended before die returns.
+type handle struct {
+	store ringi.Store
+	crash *Crash // nil: no crash points
+
+	using sync.RWMutex
+	dead  bool
+	mu    sync.Mutex
+	beats map[string]bool
+}
+
+var _ ringi.Store = (*handle)(nil)
+
+func (h *handle) die() {
+	h.using.Lock()
+	defer h.using.Unlock()
+	h.dead = true
+}
+
+func (h *handle) isDead() bool {
+	h.using.RLock()
+	defer h.using.RUnlock()
+	return h.dead
+}
+
+// owners are those that beat through this handle.
+func (h *handle) owners() map[string]bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.beats
+}
+
+// use calls the store while the process lives.
+func use[T any](h *handle, f func() (T, error)) (T, error) {
+	h.using.RLock()
+	defer h.using.RUnlock()
+	if h.dead {
+		var none T
+		return none, ErrCrashed
+	}
+	return f()
+}
+
+// do is use without a value.
+func (h *handle) do(f func() error) error {
+	_, err := use(h, func() (struct{}, error) { return struct{}{}, f() })
+	return err
+}
+
+// Commit passes a change on, between its two crash points.
+func (h *handle) Commit(ctx context.Context, c *ringi.Commit) error {
+	n := h.crash.beforeCommit(h)
+	err := h.do(func() error { return h.store.Commit(ctx, c) })
+	if h.crash.afterCommit(n) {
+		return ErrCrashed
+	}
+	return err
+}
+
+func (h *handle) Beat(ctx context.Context, owner string, lease time.Duration) error {
+	return h.do(func() error {
+		h.mu.Lock()
+		if h.beats == nil {
+			h.beats = map[string]bool{}
+		}
+		h.beats[owner] = true
+		h.mu.Unlock()
+		return h.store.Beat(ctx, owner, lease)
+	})
+}
+
+// Close ends the use of this handle alone: the store outlives its processes.
+func (h *handle) Close() error {
+	h.die()
+	return nil
+}
+
+func (h *handle) ID(ctx context.Context) (string, error) {
+	return use(h, func() (string, error) { return h.store.ID(ctx) })
+}
+
+func (h *handle) Now(ctx context.Context) (time.Time, error) {
+	return use(h, func() (time.Time, error) { return h.store.Now(ctx) })
+}
+
+func (h *handle) Load(ctx context.Context, space, runID string) (*ringi.StoredRun, error) {
+	return use(h, func() (*ringi.StoredRun, error) { return h.store.Load(ctx, space, runID) })
+}
+
+func (h *handle) Row(ctx context.Context, space, runID string) (ringi.RunRow, error) {
+	return use(h, func() (ringi.RunRow, error) { return h.store.Row(ctx, space, runID) })
+}
+
+func (h *handle) Transcript(ctx context.Context, space, thread string) ([]*ringi.StoredRun, error) {
+	return use(h, func() ([]*ringi.StoredRun, error) { return h.store.Transcript(ctx, space, thread) })
+}
+
+func (h *handle) Runs(ctx context.Context, q ringi.RunQuery) ([]ringi.RunRow, error) {
+	return use(h, func() ([]ringi.RunRow, error) { return h.store.Runs(ctx, q) })
+}
+
+func (h *handle) Runnable(ctx context.Context, limit int) ([]ringi.RunRow, error) {
+	return use(h, func() ([]ringi.RunRow, error) { return h.store.Runnable(ctx, limit) })
+}
+
+func (h *handle) Request(ctx context.Context, space, id string) (ringi.RequestRow, error) {
+	return use(h, func() (ringi.RequestRow, error) { return h.store.Request(ctx, space, id) })
+}
+
+func (h *handle) Requests(ctx context.Context, q ringi.RequestQuery) ([]ringi.RequestRow, error) {
+	return use(h, func() ([]ringi.RequestRow, error) { return h.store.Requests(ctx, q) })
+}
+
+func (h *handle) SaveTool(ctx context.Context, digest string, definition []byte) error {
+	return h.do(func() error { return h.store.SaveTool(ctx, digest, definition) })
+}
+
+func (h *handle) Tool(ctx context.Context, digest string) ([]byte, error) {
+	return use(h, func() ([]byte, error) { return h.store.Tool(ctx, digest) })
+}
+
+func (h *handle) Attempt(ctx context.Context, a ringi.Attempt) error {
+	return h.do(func() error { return h.store.Attempt(ctx, a) })
+}
+
+func (h *handle) Attempts(ctx context.Context, space, runID string) ([]ringi.Attempt, error) {
+	return use(h, func() ([]ringi.Attempt, error) { return h.store.Attempts(ctx, space, runID) })
+}
+
+func (h *handle) Keys(ctx context.Context) (map[string]string, error) {
+	return use(h, func() (map[string]string, error) { return h.store.Keys(ctx) })
+}
+
+func (h *handle) RememberKey(ctx context.Context, id, check string) error {
+	return h.do(func() error { return h.store.RememberKey(ctx, id, check) })
+}
+
+func (h *handle) Flag(ctx context.Context, name string) (string, error) {
+	return use(h, func() (string, error) { return h.store.Flag(ctx, name) })
+}
+
+func (h *handle) SetFlag(ctx context.Context, name, value string) error {
+	return h.do(func() error { return h.store.SetFlag(ctx, name, value) })
+}
