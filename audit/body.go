@@ -170,7 +170,7 @@ func finishedCall(c *codec, v *ringi.FinishedCall) {
 	text(c, "error", may, &v.Error)
 	fact(c, "truncated", &v.Truncated)
 	number(c, "duration", may, &v.Duration)
-	_ = v.Class
+	text(c, "class", may, &v.Class)
 }
 
 func outcomeUnknown(c *codec, v *ringi.OutcomeUnknown) {

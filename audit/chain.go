@@ -68,6 +68,7 @@ func (c Chain) append(random func([]byte) (int, error), dst []ringi.Record, at t
 		r := &added[i]
 		*r = ringi.Record{Seq: next.Seq + 1, Salt: w.out[i*saltSize:][:saltSize]}
 		if err := w.record(r, next.Head[:], at.UnixMicro(), epoch, body); err != nil {
+			clear(added) // they point into memory that others will use
 			return dst, c, fmt.Errorf("append event: %w", err)
 		}
 		next = Chain{Seq: r.Seq, Head: r.Hash}

@@ -208,13 +208,18 @@ func TestAppendRefuses(t *testing.T) {
 		"id is not UTF-8": {benchTime, &ringi.RequestClosed{Request: "a\xff"}, "request: not valid UTF-8"},
 		"long id":         {benchTime, &ringi.ApprovalRequested{Digest: strings.Repeat("a", maxRef+1)}, "digest: longer"},
 	} {
-		before := []ringi.Record{{Seq: -1}}
+		before := append(make([]ringi.Record, 0, 8), ringi.Record{Seq: -1})
 		records, next, err := chain.Append(before, tt.at, 1, good, tt.body, good)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want one with %q", name, err, tt.want)
 		}
 		if len(records) != 1 || records[0].Seq != -1 || next != chain {
 			t.Errorf("%s: %d records, chain %v", name, len(records), next)
+		}
+		for _, r := range records[1:4] {
+			if !reflect.DeepEqual(r, ringi.Record{}) {
+				t.Errorf("%s: leaves %+v behind the records", name, r)
+			}
 		}
 	}
 	broken := errors.New("no random bytes")

@@ -63,6 +63,7 @@ func approvalRequest(c *codec, v *ringi.ApprovalRequest) {
 	moment(c, "created_at", must, &v.CreatedAt)
 	moment(c, "expires_at", may, &v.ExpiresAt)
 	number(c, "use_by", must, &v.UseBy)
+	fact(c, "proposal_waits", &v.ProposalWaits)
 	moment(c, "decided_at", may, &v.DecidedAt)
 	text(c, "decided_by", may, &v.DecidedBy)
 }

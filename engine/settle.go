@@ -278,8 +278,13 @@ func (e *Engine) recordDecision(ctx context.Context, s *state, r *request, d rin
 	if ev.Signature, err = e.signDecision(r, d, ev.Bytes, at); err != nil {
 		return ringi.Settled{}, err
 	}
-	ch := &change{settle: true, bodies: []ringi.EventBody{ev}, changes: []ringi.RequestChange{{ID: r.ev.Request, From: ringi.Pending, To: to,
-		Live: true, DecidedAt: at, DecidedBy: d.By.ID, UseBy: ev.UseBy}}}
+	first := ringi.RequestChange{ID: r.ev.Request, From: ringi.Pending, To: to, Live: true, DecidedAt: at, DecidedBy: d.By.ID, UseBy: ev.UseBy}
+	changes := []ringi.RequestChange{first}
+	if to == ringi.Spent { // answered in the tool's place: approved and spent at once
+		changes[0].To = ringi.Granted
+		changes = append(changes, ringi.RequestChange{ID: r.ev.Request, From: ringi.Granted, To: ringi.Spent})
+	}
+	ch := &change{settle: true, bodies: []ringi.EventBody{ev}, changes: changes}
 	return e.record(ctx, s, r, ch)
 }
 
@@ -321,14 +326,12 @@ func (e *Engine) record(ctx context.Context, s *state, r *request, ch *change) (
 			remaining++
 		}
 	}
-	ch.status = s.row.Status
-	if s.row.Status.Waiting() {
-		ch.status = s.waitsWithout(r)
-	}
+	// The store takes the status only where nobody drives the run.
+	ch.status = s.waitsWithout(r)
 	if ch.status == "" {
 		ch.status = ringi.Queued
 	}
-	ch.wake = ch.status == ringi.Queued
+	ch.wake = ch.status == ringi.Queued && s.row.Status != ringi.Running
 	if err := e.write(ctx, s, nil, ch); err != nil {
 		return ringi.Settled{}, err
 	}

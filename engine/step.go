@@ -209,7 +209,7 @@ func (o *offers) get(a *activation, zone ringi.TrustZone, narrow []string) offer
 	n := a.e.reg.Len()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.len != n {
+	if o.kept == nil || o.len != n {
 		o.len, o.kept = n, map[offerKey]offered{}
 	}
 	made, ok := o.kept[k]

@@ -43,7 +43,7 @@ var approval = ringi.Approval{
 	},
 }
 
-func pay(context.Context, PaymentIn) (string, error)      { return "paid", nil }
+func pay(context.Context, PaymentIn) (string, error)     { return "paid", nil }
 func findOrder(context.Context, OrderIn) (string, error) { return "found", nil }
 
 func counted(ran *ringitest.Effects) *ringi.Registry {

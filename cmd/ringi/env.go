@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,7 +10,6 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/internal/escape"
 )
 
@@ -28,6 +26,10 @@ type env struct {
 	store string
 	space string
 	json  bool
+	// pause is how long a request stands on the screen before the question.
+	pause time.Duration
+	// started is set once a command line was understood and its command runs.
+	started bool
 }
 
 // osEnv is the environment of the process.
@@ -36,15 +38,25 @@ func osEnv() *env {
 }
 
 // printf writes to standard output. Arguments that a model, a tool or another
-// person wrote must have gone through escape.Line or escape.Text.
+// person wrote must have gone through escape.Line or escape.Text; say does it
+// by itself.
 func (e *env) printf(format string, args ...any) { fmt.Fprintf(e.out, format, args...) }
 
 // warnf writes to standard error, under the same rule as printf.
 func (e *env) warnf(format string, args ...any) { fmt.Fprintf(e.err, format, args...) }
 
+// say writes a sentence to standard output, with every text and error among
+// its arguments escaped.
+func (e *env) say(format string, args ...any) { fmt.Fprintf(e.out, format, escaped(args)...) }
+
+// tell is say to standard error.
+func (e *env) tell(format string, args ...any) { fmt.Fprintf(e.err, format, escaped(args)...) }
+
 // printJSON writes v as one JSON document, with everything that is not plainly
 // visible as \u escapes.
-func (e *env) printJSON(v any) error {
+func (e *env) printJSON(v any) error { return writeJSON(e.out, v) }
+
+func writeJSON(w io.Writer, v any) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -52,7 +64,7 @@ func (e *env) printJSON(v any) error {
 	if err := enc.Encode(v); err != nil {
 		return fmt.Errorf("encode answer: %w", err)
 	}
-	if _, err := e.out.Write(escape.JSON(nil, b.Bytes())); err != nil {
+	if _, err := w.Write(escape.JSON(nil, b.Bytes())); err != nil {
 		return fmt.Errorf("write answer: %w", err)
 	}
 	return nil
@@ -60,8 +72,10 @@ func (e *env) printJSON(v any) error {
 
 // colour reports whether standard output may be coloured: it is a terminal,
 // and NO_COLOR (no-color.org) is not set or empty.
-func (e *env) colour() bool {
-	return e.getenv("NO_COLOR") == "" && e.getenv("TERM") != "dumb" && isTerminal(e.out)
+func (e *env) colour() bool { return e.colours(e.out) }
+
+func (e *env) colours(w io.Writer) bool {
+	return e.getenv("NO_COLOR") == "" && e.getenv("TERM") != "dumb" && isTerminal(w)
 }
 
 // interactive reports whether a person can be asked: standard input and
@@ -74,15 +88,15 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// opened opens the store that --store or RINGI_STORE names. The caller closes
-// it.
-func (e *env) opened(ctx context.Context) (ringi.Store, error) {
-	name := e.store
-	if name == "" {
-		name = e.getenv("RINGI_STORE")
+// width is how many columns a stream's terminal has; 0 where it is none.
+func width(stream any) int {
+	f, ok := stream.(*os.File)
+	if !ok {
+		return 0
 	}
-	if name == "" {
-		return nil, usagef("no store: say --store sqlite:FILE, or set RINGI_STORE")
+	columns, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
 	}
-	return openStore(ctx, name)
+	return max(columns, 20)
 }

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+
+	"github.com/ringi-dev/ringi"
 )
 
 // The exit codes of every command.
@@ -38,13 +41,48 @@ func unprovenf(format string, args ...any) error {
 	return &exitError{exitUnproven, fmt.Errorf(format, args...)}
 }
 
-// exitCode is the one table from an error to an exit code.
-func exitCode(err error) int {
+// outcomes is the one table from an error to an exit code, and to a sentence
+// that says what to do. The first that fits counts. What is not in it is exit
+// 1 and speaks for itself.
+var outcomes = []struct {
+	err      error
+	code     int
+	sentence string
+}{
+	{ringi.ErrCorrupt, exitUnproven, "Nothing of this run is shown or decided: `ringi verify` says what is broken."},
+	{ringi.ErrNoKey, exitFailed, "Set TOOL_APPROVAL_SECRET to the key of this store. Without it a store can be read, not decided in."},
+	{ringi.ErrStale, exitFailed, "Look at it again with `ringi show`, and decide on what it shows now."},
+	{ringi.ErrSpent, exitFailed, "What was approved has already run, or begun to."},
+	{ringi.ErrExpired, exitFailed, "Nobody decided in time, and silence is no consent: the call does not run."},
+	{ringi.ErrWithdrawn, exitFailed, "There is nothing to decide any more."},
+	{ringi.ErrNotPermitted, exitFailed, "Somebody else has to decide: `ringi show` says who may."},
+	{ringi.ErrAnswer, exitFailed, "`ringi show` lists the answers that the request allows."},
+	{ringi.ErrNowDenied, exitFailed, "Policy has been tightened since the request was made."},
+	{ringi.ErrFinal, exitFailed, "There is nothing to cancel any more."},
+	{ringi.ErrSimulated, exitFailed, "A replay made this store: real tools do not join it."},
+	{ringi.ErrClock, exitFailed, "Set this machine's clock right."},
+	{ringi.ErrNotRecorded, exitFailed, "Nothing was recorded."},
+	{ringi.ErrConflict, exitFailed, "Somebody else is writing; try again."},
+	{ringi.ErrBusy, exitFailed, "Another process drives the run; try again."},
+	{context.Canceled, exitFailed, "It was interrupted. What was recorded stays."},
+}
+
+// exitCode returns the exit code of an error, and a sentence that says what to
+// do; "" where the error says it all.
+func exitCode(err error) (int, string) {
 	if err == nil {
-		return exitDone
+		return exitDone, ""
+	}
+	for _, o := range outcomes {
+		if errors.Is(err, o.err) {
+			return o.code, o.sentence
+		}
 	}
 	if e, ok := errors.AsType[*exitError](err); ok {
-		return e.code
+		return e.code, ""
 	}
-	return exitFailed
+	if w, ok := errors.AsType[*ringi.WaitingError](err); ok {
+		return exitWaiting, "Decide it with `ringi approve " + w.Request.ID + "` or `ringi deny " + w.Request.ID + "`."
+	}
+	return exitFailed, ""
 }

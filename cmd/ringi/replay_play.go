@@ -60,45 +60,35 @@ func (p *player) playAll(ctx context.Context, scripts []*script, resume bool) er
 	return errors.Join(errs...)
 }
 
-// maxTries bounds how often in a row a thread is taken up after an error that
-// moved nothing.
-const maxTries = 20
-
 // play plays one conversation to its end, or to where a person must answer.
 // After an error it looks into the store and goes on from there: what a failed
 // commit left is the store's to say.
-func (p *player) play(ctx context.Context, s *script, resume bool) error {
-	at := standing{}
-	look := resume
-	for tries := 0; ; {
+func (p *player) play(ctx context.Context, s *script, look bool) error {
+	var at standing
+	var patience patience
+	for {
 		var err error
 		if look {
-			at, err = p.look(ctx, s)
+			if at, err = p.look(ctx, s); err == nil {
+				patience.saw(at)
+			}
 		}
-		var waits bool
 		if err == nil {
 			if at.open == "" && at.next == len(s.runs) {
 				return nil
 			}
-			before := at
-			waits, err = p.playRun(ctx, s, &at)
-			if at != before {
-				tries = 0
+			var waits bool
+			if waits, err = p.playRun(ctx, s, &at); err == nil && waits {
+				return nil
 			}
 		}
-		switch {
-		case err == nil && waits:
-			return nil
-		case err == nil:
-			look = false
+		look = err != nil
+		if err == nil {
 			continue
-		case ctx.Err() != nil:
+		}
+		if ctx.Err() != nil || !patience.left(err, p.lease) {
 			return err
 		}
-		if tries++; tries >= maxTries && !(errors.Is(err, ringi.ErrBusy) && tries < p.busyTries()) {
-			return err
-		}
-		look = true
 		sleep(ctx, retryPause)
 	}
 }
@@ -106,9 +96,34 @@ func (p *player) play(ctx context.Context, s *script, resume bool) error {
 // retryPause is how long a thread rests after an error.
 const retryPause = 25 * time.Millisecond
 
-// busyTries is how often a run that another process holds is asked for: for as
+// patience bounds how often a thread is taken up after errors that moved
+// nothing, and how long a run is asked for that another process holds: for as
 // long as a killed one keeps its lease, and some more.
-func (p *player) busyTries() int { return int((p.lease*3/2)/retryPause) + maxTries }
+type patience struct {
+	last  standing
+	tries int
+	busy  time.Time // the first of the refusals since
+}
+
+const playTries = 20
+
+func (p *patience) saw(at standing) {
+	if at != p.last {
+		*p = patience{last: at, busy: p.busy}
+	}
+}
+
+func (p *patience) left(err error, lease time.Duration) bool {
+	if errors.Is(err, ringi.ErrBusy) {
+		if p.busy.IsZero() {
+			p.busy = time.Now()
+		}
+		return time.Since(p.busy) < lease*3/2+time.Second
+	}
+	p.busy = time.Time{}
+	p.tries++
+	return p.tries < playTries
+}
 
 func sleep(ctx context.Context, d time.Duration) {
 	select {
@@ -122,6 +137,7 @@ func sleep(ctx context.Context, d time.Duration) {
 type standing struct {
 	next int
 	open string // its run id; it is run next-1
+	seq  int64  // of the newest run, where it was read
 }
 
 // look reads from the store where a thread stands. Runs are played in the
@@ -135,8 +151,11 @@ func (p *player) look(ctx context.Context, s *script) (standing, error) {
 		return standing{}, fmt.Errorf("store has %d runs of a conversation of %d", len(rows), len(s.runs))
 	}
 	at := standing{next: len(rows)}
-	if len(rows) > 0 && !rows[0].Status.Final() {
-		at.open = rows[0].ID
+	if len(rows) > 0 {
+		at.seq = rows[0].Seq
+		if !rows[0].Status.Final() {
+			at.open = rows[0].ID
+		}
 	}
 	return at, nil
 }

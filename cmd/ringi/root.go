@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"runtime/debug"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,24 +19,99 @@ func execute(ctx context.Context, e *env, args []string) int {
 	root.SetOut(e.out)
 	root.SetErr(e.err)
 	err := root.ExecuteContext(ctx)
-	if err != nil {
-		e.warnf("ringi: %s\n", escape.Text(err.Error()))
+	if err != nil && !e.started {
+		err = usagef("%w", err) // nothing ran: the line was not understood
 	}
-	return exitCode(err)
+	code, sentence := exitCode(err)
+	if err != nil {
+		e.report(err, code, sentence)
+	}
+	return code
 }
+
+// report tells an error once: as a sentence, or with --json as one document.
+func (e *env) report(err error, code int, sentence string) {
+	if e.json {
+		writeJSON(e.err, map[string]any{"error": err.Error(), "exit": code, "hint": sentence})
+		return
+	}
+	e.tell("ringi: %s\n", plain(escape.Text(err.Error())))
+	switch {
+	case sentence != "":
+		e.tell("%s\n", sentence)
+	case !e.started:
+		e.tell("`ringi --help` lists the commands.\n")
+	}
+}
+
+const rootLong = `Ringi is an agent loop in which no tool call runs that nobody allowed: policy
+decides, people approve, and what was approved is exactly what runs, once.
+
+This command lists and settles the requests of runs that wait, from another
+process than the one that runs them, and checks the log.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 waiting for a person,
+4 verification failed.`
+
+const rootExample = `  ringi try                                        see it work: no key, no network
+  ringi pending --store sqlite:ringi.db            what waits for a person
+  ringi show req_01… --store sqlite:ringi.db       exactly what would run
+  ringi approve req_01… --store sqlite:ringi.db    show it, ask, and record the answer
+  ringi deny req_01… --reason "not this customer"  the model reads the reason
+  ringi verify --store sqlite:ringi.db             check every run's log`
 
 func newRootCommand(e *env) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "ringi",
 		Short:         "No tool call runs that nobody allowed",
+		Long:          rootLong,
+		Example:       rootExample,
+		Version:       version(),
+		Args:          cobra.NoArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	flags := root.PersistentFlags()
-	flags.StringVar(&e.store, "store", "", "the store: memory, or sqlite:FILE (default: RINGI_STORE)")
+	flags.StringVar(&e.store, "store", "", "the store: sqlite:FILE (default $RINGI_STORE)")
 	flags.StringVar(&e.space, "space", "default", "the space of the store to work in")
 	flags.BoolVar(&e.json, "json", false, "write one JSON document")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%w", err) })
-	root.AddCommand()
+	flags.DurationVar(&e.pause, "wait-before-prompt", time.Second, "how long a request is shown before the question")
+	flags.Lookup("wait-before-prompt").Hidden = true // for tests
+	root.AddCommand(
+		newTryCommand(e),
+		newPendingCommand(e), newShowCommand(e),
+		newApproveCommand(e), newDenyCommand(e), newEditCommand(e), newFillCommand(e), newRespondCommand(e),
+		newOutcomeCommand(e), newTakeBackCommand(e), newCancelCommand(e),
+		newVerifyCommand(e), newStoreCommand(e),
+	)
+	markStarted(e, root)
 	return root
+}
+
+// markStarted notes that a command runs: an error before that is one of usage.
+func markStarted(e *env, c *cobra.Command) {
+	if run := c.RunE; run != nil {
+		c.RunE = func(cmd *cobra.Command, args []string) error {
+			e.started = true
+			return run(cmd, args)
+		}
+	}
+	for _, sub := range c.Commands() {
+		markStarted(e, sub)
+	}
+}
+
+// version is the module's version, with the commit where the build knows it.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	v := []string{info.Main.Version}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			v = append(v, s.Value[:12])
+		}
+	}
+	return strings.Join(v, " ")
 }

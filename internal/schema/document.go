@@ -146,13 +146,25 @@ func (d *document) read(v any, at string) (*node, error) {
 }
 
 // keyword reads one keyword of n: the schemas inside it, or a plain value.
-// Which keywords hold schemas is in the 2020-12 core, section 10 and 11, and
+// Which keywords hold schemas is in the 2020-12 core, sections 10 and 11, and
 // in draft-07, section 9 of core and 6 of validation.
-func (d *document) keyword(n *node, key string, v any) (err error) {
-	if d.draft7 && !draft7Keyword(key) {
-		n.values += size(v)
-		return nil
+func (d *document) keyword(n *node, key string, v any) error {
+	if !d.draft7 || draft7Keyword(key) {
+		for _, read := range []func(*node, string, any) (bool, error){d.inPlace, d.ofObject, d.ofArray} {
+			if known, err := read(n, key, v); known {
+				return err
+			}
+		}
+		if err := d.plain(n, key, v); err != nil {
+			return err
+		}
 	}
+	n.values += size(v)
+	return nil
+}
+
+// plain reads a keyword that holds no schema.
+func (d *document) plain(n *node, key string, v any) error {
 	switch key {
 	case "$id", "$schema":
 		if n.at != "" {
@@ -162,74 +174,90 @@ func (d *document) keyword(n *node, key string, v any) (err error) {
 		text, _ := v.(string)
 		n.refs = append(n.refs, reference{keyword: key, text: text})
 	case "$anchor", "$dynamicAnchor":
-		if err := d.anchor(n, v); err != nil {
-			return err
+		return d.anchor(n, v)
+	case "pattern":
+		if text, ok := v.(string); ok {
+			return d.patterns.add(text, n.at+"/"+key)
 		}
+	}
+	return nil
+}
+
+// inPlace reads a keyword whose schemas judge the same value, or none.
+func (d *document) inPlace(n *node, key string, v any) (known bool, err error) {
+	switch key {
 	case "allOf", "anyOf", "oneOf":
-		return d.readList(n, key, v, &n.here)
-	case "prefixItems":
-		return d.readList(n, key, v, &n.prefix)
+		return true, d.readList(n, key, v, &n.here)
 	case "not", "if", "then", "else":
 		child, err := d.readOne(n, key, v)
 		n.here = append(n.here, child)
-		return err
-	case "items":
-		if _, tuple := v.([]any); tuple {
-			return d.readList(n, key, v, &n.prefix)
-		}
-		n.items, err = d.readOne(n, key, v)
-		return err
-	case "additionalItems", "unevaluatedItems":
-		d.uneval = d.uneval || key == "unevaluatedItems"
-		child, err := d.readOne(n, key, v)
-		n.rest = append(n.rest, child)
-		return err
-	case "contains":
-		n.contains, err = d.readOne(n, key, v)
-		return err
-	case "additionalProperties":
-		n.additional, err = d.readOne(n, key, v)
-		return err
-	case "unevaluatedProperties":
-		d.uneval = true
-		n.unevalProps, err = d.readOne(n, key, v)
-		return err
-	case "propertyNames":
-		n.names, err = d.readOne(n, key, v)
-		return err
-	case "contentSchema":
-		_, err = d.readOne(n, key, v)
-		return err
-	case "properties":
-		n.props, err = d.readMap(n, key, v)
-		return err
-	case "$defs", "definitions":
-		_, err = d.readMap(n, key, v)
-		return err
+		return true, err
 	case "dependentSchemas", "dependencies":
 		dependent, err := d.readMap(n, key, v)
 		if n.dependent == nil {
 			n.dependent = dependent
-		} else {
+		} else { // both keywords: as if all of the second always applied
 			n.here = slices.AppendSeq(n.here, maps.Values(dependent))
 		}
-		return err
+		return true, err
+	case "$defs", "definitions":
+		_, err = d.readMap(n, key, v)
+		return true, err
+	case "contentSchema":
+		_, err = d.readOne(n, key, v)
+		return true, err
+	}
+	return false, nil
+}
+
+// ofObject reads a keyword whose schemas judge the members of an object.
+func (d *document) ofObject(n *node, key string, v any) (known bool, err error) {
+	switch key {
+	case "properties":
+		n.props, err = d.readMap(n, key, v)
 	case "patternProperties":
-		byPattern, err := d.readMap(n, key, v)
-		for pattern, child := range byPattern {
-			n.patterns = append(n.patterns, patternProperty{pattern, child})
+		var byPattern map[string]*node
+		byPattern, err = d.readMap(n, key, v)
+		for _, pattern := range slices.Sorted(maps.Keys(byPattern)) {
+			n.patterns = append(n.patterns, patternProperty{pattern, byPattern[pattern]})
 			if err == nil {
 				err = d.patterns.add(pattern, n.at+"/"+key)
 			}
 		}
-		return err
-	case "pattern":
-		if text, ok := v.(string); ok {
-			err = d.patterns.add(text, n.at+"/"+key)
-		}
+	case "additionalProperties":
+		n.additional, err = d.readOne(n, key, v)
+	case "unevaluatedProperties":
+		d.uneval = true
+		n.unevalProps, err = d.readOne(n, key, v)
+	case "propertyNames":
+		n.names, err = d.readOne(n, key, v)
+	default:
+		return false, nil
 	}
-	n.values += size(v)
-	return err
+	return true, err
+}
+
+// ofArray reads a keyword whose schemas judge the items of an array.
+func (d *document) ofArray(n *node, key string, v any) (known bool, err error) {
+	switch key {
+	case "prefixItems":
+		return true, d.readList(n, key, v, &n.prefix)
+	case "items":
+		if _, tuple := v.([]any); tuple { // of draft-07
+			return true, d.readList(n, key, v, &n.prefix)
+		}
+		n.items, err = d.readOne(n, key, v)
+	case "contains":
+		n.contains, err = d.readOne(n, key, v)
+	case "additionalItems", "unevaluatedItems":
+		d.uneval = d.uneval || key == "unevaluatedItems"
+		var child *node
+		child, err = d.readOne(n, key, v)
+		n.rest = append(n.rest, child)
+	default:
+		return false, nil
+	}
+	return true, err
 }
 
 // draft7Keyword reports whether draft-07 knows a keyword that keyword treats,

@@ -11,8 +11,8 @@ import (
 // Kind names why a schema or a value was refused. The set is closed.
 type Kind string
 
-// The kinds of refusal. Compile gives all but KindWork; Validate gives
-// KindInvalid, KindWork and KindPanic.
+// The kinds of refusal. Validate gives the first three; Compile, Without and
+// Canonical give all but KindWork.
 const (
 	KindInvalid   Kind = "invalid"   // a value that does not match, or a schema that is not well formed
 	KindWork      Kind = "work"      // checking this value would take too long
@@ -38,8 +38,13 @@ const (
 
 // Problem is one thing that is wrong with a value.
 type Problem struct {
-	Path    string // JSON pointer (RFC 6901), for reading: names above 40 bytes and pointers above 160 are cut; empty at the top
-	Message string // a sentence that says what must be sent instead; never the value that was sent
+	// Path is a JSON pointer (RFC 6901), for reading: names above 40 bytes and
+	// pointers above 160 are cut. Its names are the sender's, with any
+	// character in them. Empty at the top.
+	Path string
+	// Message says what must be sent instead. It never holds the value that
+	// was sent, quotes all foreign names, and is safe to show.
+	Message string
 }
 
 // Error is a refused value. Its text is written for the model that sent the

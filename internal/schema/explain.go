@@ -59,7 +59,7 @@ func compileError(err error) error {
 		first := found.first[0]
 		return &CompileError{Kind: KindInvalid, Path: pointer(first.path), detail: first.message}
 	}
-	return &CompileError{Kind: KindInvalid, detail: cutText(strconv.Quote(err.Error()), 200)}
+	return &CompileError{Kind: KindInvalid, detail: strictjson.Excerpt(err.Error(), 200)}
 }
 
 // findings keeps the first problems in the order of their paths: the validator
@@ -293,7 +293,7 @@ func literal(v any) string {
 		return cutText(string(v), excerptBytes)
 	}
 	text := string(strictjson.Canonical(v, nil))
-	if len(text) > excerptBytes {
+	if len(text) > excerptBytes || strings.ContainsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) {
 		return "a certain value of the schema"
 	}
 	return text

@@ -18,6 +18,7 @@ var seeds = []struct{ schema, input string }{
 	{`{"enum":[]}`, `null`},
 	{`{"enum":["a",1]}`, `1.0`},
 	{`{"anyOf":[{"type":"string"},{"type":"null"}]}`, `null`},
+	{`{"anyOf":[{"$ref":"#/$defs/m"},{"type":"null"}],"$defs":{"m":{"type":"object","properties":{"x":{"anyOf":[{"type":"string"},{"maximum":3}]}},"additionalProperties":false}}}`, `{"x":3}`},
 	{`{"pattern":"^a+$"}`, `"aaa"`},
 	{`{"patternProperties":{"^x":{"type":"integer"}},"unevaluatedProperties":false}`, `{"x":1}`},
 	{`{"$schema":"http://json-schema.org/draft-07/schema#","$ref":"#/definitions/a","minimum":5,"definitions":{"a":{"type":"integer"}}}`, `1`},

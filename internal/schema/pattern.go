@@ -47,7 +47,7 @@ func (p *patterns) add(text, at string) error {
 	}
 	compiled, err := compilePattern(text, maxPatternProgram-p.program)
 	if err != nil {
-		return &CompileError{Kind: KindPattern, Path: cutPath(at), detail: "the pattern " + strictjson.Excerpt(text, excerptBytes) + " is not taken: " + cutText(err.Error(), 120), err: err}
+		return &CompileError{Kind: KindPattern, Path: cutPath(at), detail: "the pattern " + strictjson.Excerpt(text, excerptBytes) + " is not taken: " + strictjson.Excerpt(err.Error(), 120), err: err}
 	}
 	p.program += compiled.size
 	p.compiled[text] = compiled

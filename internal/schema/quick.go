@@ -14,6 +14,7 @@ type quick struct {
 	ok         bool // all keywords are of the known kind
 	types      typeSet
 	ref        *node
+	anyOf      []*node
 	required   []string
 	closed     bool
 	words      []string // enum, of strings only; nil is none
@@ -22,6 +23,9 @@ type quick struct {
 	characters span
 	items      span
 	members    span
+
+	cost  int  // schemas that accepts asks about one value, with this one; 0 is not settled yet
+	enter bool // whether it goes on to the members or items of the value
 }
 
 // typeSet holds the types of JSON Schema; none set means any.
@@ -67,8 +71,9 @@ func (l limit) allows(d decimal) bool {
 	return false
 }
 
-// maxQuickChain bounds references to references, as each value pays for all.
-const maxQuickChain = 8
+// maxQuickCost bounds the schemas that are asked about one value. With at most
+// one of them going on to its members, the whole check is linear in the value.
+const maxQuickCost = 16
 
 // prepare fills what accepts and measure use. It runs after the validator has
 // found the schema well formed.
@@ -78,13 +83,36 @@ func (d *document) prepare() {
 		n.load = d.burden(n)
 	}
 	for _, n := range d.order {
-		chain := 0
-		for r := n; r.quick.ref != nil && chain <= maxQuickChain; r = r.quick.ref {
-			chain++
+		n.settle()
+	}
+}
+
+// settle takes a schema out of the simple kind if asking it would cost much.
+// References do not recurse, so it ends.
+func (n *node) settle() {
+	q := &n.quick
+	if q.cost > 0 {
+		return
+	}
+	q.cost = 1
+	entering := 0
+	if n.props != nil || n.additional != nil || n.items != nil {
+		entering++
+	}
+	others := q.anyOf
+	if q.ref != nil {
+		others = append(slices.Clone(others), q.ref)
+	}
+	for _, other := range others {
+		other.settle()
+		q.cost = min(q.cost+other.quick.cost, maxQuickCost+1)
+		if other.quick.enter {
+			entering++
 		}
-		if chain > maxQuickChain {
-			n.quick.ok = false
-		}
+	}
+	q.enter = entering > 0
+	if entering > 1 || q.cost > maxQuickCost {
+		q.ok = false
 	}
 }
 
@@ -93,6 +121,9 @@ func (d *document) simple(n *node) quick {
 	q := quick{ok: !n.never, characters: none, items: none, members: none}
 	if len(n.refs) == 1 && n.refs[0].keyword == "$ref" {
 		q.ref = n.refs[0].target // and under draft-07, too, what stands beside it must hold
+	}
+	for i := range n.list("anyOf") {
+		q.anyOf = append(q.anyOf, d.nodes[n.at+"/anyOf/"+strconv.Itoa(i)])
 	}
 	for key, v := range n.keywords {
 		if !q.take(n, key, v) && !annotation(key) && !d.unchecked(key) {
@@ -127,6 +158,8 @@ func (q *quick) take(n *node, key string, v any) bool {
 		return q.ref != nil
 	case "type":
 		return q.takeTypes(v)
+	case "anyOf":
+		return len(q.anyOf) > 0
 	case "properties":
 		return n.props != nil
 	case "required":
@@ -207,7 +240,7 @@ func stringList(v any) ([]string, bool) {
 // v and allocates nothing.
 func (n *node) accepts(v any) bool {
 	q := &n.quick
-	if !q.ok || q.ref != nil && !q.ref.accepts(v) {
+	if !q.ok || q.ref != nil && !q.ref.accepts(v) || q.anyOf != nil && !acceptedByAny(q.anyOf, v) {
 		return false
 	}
 	switch v := v.(type) {
@@ -223,6 +256,15 @@ func (n *node) accepts(v any) bool {
 		return q.takes(typeBoolean) && q.words == nil
 	case nil:
 		return q.takes(typeNull) && q.words == nil
+	}
+	return false
+}
+
+func acceptedByAny(forms []*node, v any) bool {
+	for _, form := range forms {
+		if form.accepts(v) {
+			return true
+		}
 	}
 	return false
 }

@@ -45,7 +45,7 @@ type Schema struct {
 func Compile(raw []byte) (s *Schema, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			s, err = nil, &CompileError{Kind: KindPanic, detail: fmt.Sprintf("the schema cannot be compiled: %.100v", r)}
+			s, err = nil, &CompileError{Kind: KindPanic, detail: "the compiler broke off: " + strictjson.Excerpt(fmt.Sprint(r), 100)}
 		}
 	}()
 	text := string(raw)
@@ -68,9 +68,9 @@ func Compile(raw []byte) (s *Schema, err error) {
 	return s, nil
 }
 
-// Validate checks v, a value that strictjson.Parse built; any other Go value
-// is refused. Every error is an *Error. A validator that panics, or a check
-// that would take too long, refuses the value.
+// Validate checks v, which must be a value that strictjson.Parse built: any
+// other that the schema looks at is refused. Every error is an *Error. A
+// validator that panics, or a check that would take too long, refuses the value.
 func (s *Schema) Validate(v any) error {
 	if s.doc.root.accepts(v) {
 		return nil

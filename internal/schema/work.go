@@ -12,7 +12,7 @@ import (
 // The validator cannot be interrupted, so the cost is found before it starts,
 // from above, by walking the value as the validator will. It depends on schema
 // and value alone: every process refuses the same.
-const maxWork = 200_000
+const maxWork = 100_000
 
 // patternPace is how many of a pattern's instructions times bytes of text make
 // a step. The worst patterns that were tried need two thirds of a step.

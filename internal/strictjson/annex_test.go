@@ -273,6 +273,15 @@ func TestCaseTwins_IsBounded(t *testing.T) {
 	}
 }
 
+// S-39: mapping bad bytes to U+FFFD would make two texts one.
+func TestS39_BadUTF8IsNeverMapped(t *testing.T) {
+	for _, bad := range []string{"\xff", "\xfe", "\xc3", "\xc3\x28", "\xe2\x82", "\xf0\x9f\x98", "\xf4\x90\x80\x80", "\x80"} {
+		refuse(t, `{"id":"a`+bad+`"}`, Limits{}, KindInvalidUTF8)
+		refuse(t, `{"a`+bad+`":1}`, Limits{}, KindInvalidUTF8)
+		refuse(t, `{"id":"\n`+bad+`"}`, Limits{}, KindInvalidUTF8)
+	}
+}
+
 func TestF98_LongArguments(t *testing.T) {
 	big := `{"path":"/tmp/x","content":"` + strings.Repeat("x", 5<<20) + `"}`
 	start := time.Now()

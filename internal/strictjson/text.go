@@ -2,6 +2,8 @@ package strictjson
 
 import (
 	"math/bits"
+	"slices"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -32,9 +34,10 @@ func (p *parser) string() (string, bool) {
 }
 
 // escaped decodes a string that began at start and whose first backslash
-// stands at i.
+// stands at i. The next quote mostly ends it, and then memory is made once.
 func (p *parser) escaped(start, i int) (string, bool) {
-	p.scratch = append(p.scratch[:0], p.text[start:i]...)
+	length := i - start + max(0, strings.IndexByte(p.text[i:], '"'))
+	p.scratch = append(slices.Grow(p.scratch[:0], length), p.text[start:i]...)
 	for {
 		from := i
 		if i = nextSpecial(p.text, i); i >= len(p.text) {

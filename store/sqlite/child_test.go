@@ -1,9 +1,12 @@
+//go:build unix
+
 package sqlite
 
 import (
 	"fmt"
 	"os"
 	"os/exec"
+	"testing"
 )
 
 // childEnv names what the test binary plays when it is started as a process of
@@ -16,6 +19,14 @@ var roles = map[string]func(args []string) error{
 	"commit": commitChild,
 	"full":   fullChild,
 	"share":  shareChild,
+}
+
+// TestMain lets the test binary play a process of its own: see childCommand.
+func TestMain(m *testing.M) {
+	if role := os.Getenv(childEnv); role != "" {
+		child(role)
+	}
+	os.Exit(m.Run())
 }
 
 func child(role string) {

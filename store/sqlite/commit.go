@@ -119,18 +119,30 @@ func (w *writer) append(c *ringi.Commit, now int64) error {
 }
 
 // wake calls the wake-up function. It is not ours: a panic refuses the commit
-// and does not end the process.
-func (w *writer) wake(c *ringi.Commit) (err error) {
+// and does not end the process. The savepoint shows whether the transaction is
+// still there: SQLite ends it where a statement of the function finds the disk
+// full, and the function may have kept that to itself.
+func (w *writer) wake(c *ringi.Commit) error {
 	if !c.Wake || w.s.o.Wake == nil {
 		return nil
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: wake run: panic: %v", ringi.ErrNotRecorded, p)
-		}
-	}()
-	if err := w.s.o.Wake(w.ctx, w.tx, c.Space, c.RunID); err != nil {
+	if _, err := w.exec(`SAVEPOINT wake`); err != nil {
+		return err
+	}
+	if err := w.callWake(c); err != nil {
 		return fmt.Errorf("%w: wake run: %w", ringi.ErrNotRecorded, err)
 	}
-	return nil
+	_, err := w.exec(`RELEASE wake`)
+	return err
+}
+
+// callWake keeps the end of the context away: it would interrupt a statement,
+// and with it the transaction of the whole group.
+func (w *writer) callWake(c *ringi.Commit) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return w.s.o.Wake(context.WithoutCancel(w.ctx), w.tx, c.Space, c.RunID)
 }

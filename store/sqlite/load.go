@@ -77,8 +77,10 @@ func (s *Store) Transcript(ctx context.Context, space, thread string) ([]*ringi.
 		if len(runs) == 0 || runs[len(runs)-1].Row.ID != row.ID {
 			runs = append(runs, &ringi.StoredRun{Row: row})
 		}
-		last := runs[len(runs)-1]
-		last.Records = append(last.Records, record)
+		if record.Seq != 0 {
+			last := runs[len(runs)-1]
+			last.Records = append(last.Records, record)
+		}
 	}
 	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("read transcript of thread %s: %w", thread, err)
@@ -87,10 +89,11 @@ func (s *Store) Transcript(ctx context.Context, space, thread string) ([]*ringi.
 }
 
 // An index on (space, thread) ends with the row number, which is the order in
-// which runs were made; so nothing is sorted.
+// which runs were made; so nothing is sorted. A run without a record stays in,
+// as somebody who takes all of them away must not hide it.
 const readTranscript = `
 	SELECT ` + runColumns + `, rec.seq, rec.kind, rec.head, rec.payload, rec.salt, rec.hash
-	FROM runs CROSS JOIN records AS rec ON rec.space = runs.space AND rec.run = runs.id
+	FROM runs LEFT JOIN records AS rec ON rec.space = runs.space AND rec.run = runs.id
 	WHERE runs.space = ? AND runs.thread = ? AND runs.open IS NULL
 	ORDER BY runs.n, rec.seq`
 
@@ -193,18 +196,22 @@ func (r *runScan) result() ringi.RunRow {
 	return r.row
 }
 
-// recordScan is where a record is read into.
+// recordScan is where a record is read into; all NULL, where a run has none,
+// gives sequence number 0.
 type recordScan struct {
 	record              ringi.Record
+	seq                 sql.NullInt64
+	kind                sql.NullString
 	head, payload, salt blob
 	hash                digest
 }
 
 func (r *recordScan) into() []any {
-	return []any{&r.record.Seq, &r.record.Kind, &r.head, &r.payload, &r.salt, &r.hash}
+	return []any{&r.seq, &r.kind, &r.head, &r.payload, &r.salt, &r.hash}
 }
 
 func (r *recordScan) result() ringi.Record {
+	r.record.Seq, r.record.Kind = r.seq.Int64, ringi.EventKind(r.kind.String)
 	r.record.Head, r.record.Payload, r.record.Salt, r.record.Hash = r.head, r.payload, r.salt, r.hash
 	return r.record
 }

@@ -75,19 +75,19 @@ func (w *writer) create(c *ringi.Commit, now int64) (int64, error) {
 
 // hold moves a run that the writer holds.
 func (w *writer) hold(c *ringi.Commit, now int64) (int64, error) {
-	query, ends := holdKeeping, c.Row.Status != ""
+	query, moves := holdKeeping, c.Row.Status != ""
 	switch {
 	case c.Row.Status.Final():
 		query = holdEnding
-	case ends:
+	case moves:
 		query = holdMoving
 	}
 	args := append(w.logArgs(c, now), keptOwner(c), c.Progress)
-	if ends {
+	if moves {
 		args = append(args, string(c.Row.Status), string(c.Row.Reason), orNull(c.Row.Deadline))
 	}
 	args = append(runArgs(args, c, now), c.Owner, c.Epoch)
-	if ends {
+	if moves {
 		args = append(args, string(c.Row.Status))
 	}
 	return w.exec(query, args...)
@@ -136,6 +136,9 @@ func (w *writer) logArgs(c *ringi.Commit, now int64) []any {
 	}
 	if c.Row.Corrupt != "" {
 		corrupt = c.Row.Corrupt
+	}
+	if w.moveArgs == nil {
+		w.moveArgs = make([]any, 0, 24)
 	}
 	return append(w.moveArgs[:0], int64(len(c.Records)), head, mac, corrupt, now)
 }

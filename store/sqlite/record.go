@@ -64,6 +64,9 @@ func (w *writer) changeRequest(c *ringi.Commit, ch *ringi.RequestChange, now int
 	if ch.DecidedBy != "" {
 		by = ch.DecidedBy
 	}
+	if w.changeArgs == nil {
+		w.changeArgs = make([]any, 0, 16)
+	}
 	args := append(w.changeArgs[:0], string(ch.To), orNull(ch.DecidedAt), orNull(ch.UseBy), by,
 		c.Space, ch.ID, c.RunID, string(ch.From))
 	query := updateRequest

@@ -31,8 +31,8 @@ type Options struct {
 	// Wake, where set, is called for every commit that makes a run runnable,
 	// in the transaction of that commit: what it writes through tx stands or
 	// falls with it, and an error refuses the commit. It must not end tx, and
-	// not call the store. The context is the commit's. Where a transaction is
-	// taken back and tried anew Wake is called again.
+	// not call the store. The context has the commit's values and does not end.
+	// Where a transaction is taken back and tried anew Wake is called again.
 	Wake func(ctx context.Context, tx *sql.Tx, space, runID string) error
 	// MaxAttempts and MaxRunAttempts bound the refused attempts that are kept,
 	// in all and of one run; 0 means 100,000 and 1,000.

@@ -13,14 +13,6 @@ import (
 	"github.com/ringi-dev/ringi"
 )
 
-// TestMain lets the test binary play a process of its own: see startChild.
-func TestMain(m *testing.M) {
-	if role := os.Getenv(childEnv); role != "" {
-		child(role)
-	}
-	os.Exit(m.Run())
-}
-
 func openTest(t *testing.T, path string, o Options) *Store {
 	t.Helper()
 	s, err := Open(path, o)

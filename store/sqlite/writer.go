@@ -81,7 +81,7 @@ var (
 	// written, so that all was taken back.
 	errLate = errors.New("a member failed late")
 	// errTakenBack says that the transaction was surely taken back.
-	errTakenBack = fmt.Errorf("%w: transaction taken back", ringi.ErrNotRecorded)
+	errTakenBack = errors.New("transaction taken back")
 )
 
 // transact applies a group in one transaction. results gets each member's own
@@ -161,10 +161,12 @@ func (w *writer) begin() error {
 	return err
 }
 
-// rollback takes the transaction back. Where even that fails the connection is
-// given up: closing it ends the transaction.
+// rollback takes the transaction back. Where a statement failed SQLite may have
+// done so already, and then says that there is none. Where it fails otherwise
+// the connection is given up: closing it ends the transaction.
 func (w *writer) rollback() {
-	if err := w.tx.Rollback(); err != nil {
+	err := w.tx.Rollback()
+	if err != nil && !(w.broken && isCode(err, sqlite3.SQLITE_ERROR)) {
 		w.disconnect()
 	}
 }
@@ -180,14 +182,14 @@ func (w *writer) rollback() {
 // nothing, makes sure.
 func (w *writer) afterFailedCommit(failed error) error {
 	if isCode(failed, sqlite3.SQLITE_FULL) || isCode(failed, sqlite3.SQLITE_IOERR_WRITE) {
-		return fmt.Errorf("%w: commit: %w", errTakenBack, failed)
+		return fmt.Errorf("%w: %w: commit: %w", ringi.ErrNotRecorded, errTakenBack, failed)
 	}
 	w.disconnect()
 	if err := w.overwrite(); err != nil {
 		w.disconnect()
 		return fmt.Errorf("commit may or may not be recorded: %w (then: %v)", failed, err)
 	}
-	return fmt.Errorf("%w: commit: %w", errTakenBack, failed)
+	return fmt.Errorf("%w: %w: commit: %w", ringi.ErrNotRecorded, errTakenBack, failed)
 }
 
 // overwrite commits a change that means nothing.
@@ -208,7 +210,7 @@ func (w *writer) overwrite() error {
 // to it and no promise: see learn.
 func (w *writer) noteNewest() {
 	newest := w.s.clock.newest.Load()
-	if newest == 0 || w.begin() != nil {
+	if w.commits == 0 || w.begin() != nil {
 		return
 	}
 	_, err := w.exec(`INSERT INTO meta (key, value) VALUES ('newest', ?)

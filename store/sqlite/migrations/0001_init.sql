@@ -41,7 +41,7 @@ CREATE INDEX runs_space ON runs (space);
 -- What may wait for an owner, over all spaces.
 CREATE INDEX runs_ready ON runs (status)
   WHERE status = 'queued' OR status = 'running';
-CREATE INDEX runs_deadline ON runs (deadline) WHERE deadline IS NOT NULL;
+CREATE INDEX runs_deadline ON runs (deadline) WHERE open = 1 AND deadline IS NOT NULL;
 
 -- The log. The key is a row number, so that what one transaction writes lies
 -- together on few pages; the unique index finds a run's records.
