@@ -443,6 +443,39 @@ type panicky struct{}
 
 func (*panicky) UnmarshalJSON([]byte) error { panic("boom") }
 
+// Whatever text a model writes: nothing panics, what is taken is an object that
+// keeps its bytes, and the typed function can read it.
+func FuzzCheckInput(f *testing.F) {
+	type in struct {
+		N    int64          `json:"n,omitempty"`
+		T    time.Time      `json:"t,omitzero"`
+		Any  any            `json:"any,omitempty"`
+		Map  map[string]any `json:"map,omitempty"`
+		Blob []byte         `json:"blob,omitempty"`
+	}
+	r := ringi.NewRegistry()
+	ringi.MustAddTool(r, ringi.Tool{Name: "tool"}, func(context.Context, in) (string, error) { return "", nil })
+	h, _ := r.Handler("tool")
+	for _, seed := range []string{``, `null`, `"{}"`, `{}`, `{"n":3.0}`, `{"n":1e2}`, `{"t":"nonsense"}`, `{"any":{"a":1e999}}`, `{"map":{"a":1,"A":2}}`, `{"blob":"YQ"}`, "{\"any\":\"\xff\"}", `{"n":1,"N":2}`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		c, err := r.CheckInput("tool", ringi.Input(raw), ringi.InputLimits{})
+		if err != nil {
+			if code(err) != ringi.CodeInvalidInput || len(err.Error()) > 3<<10 {
+				t.Fatalf("%q: %v", raw, err)
+			}
+			return
+		}
+		if !json.Valid([]byte(c.Input)) || string(c.Input) != raw && c.Input != "{}" {
+			t.Fatalf("%q became %q", raw, c.Input)
+		}
+		if _, err := h(t.Context(), ringi.ToolCall{Input: c.Input}); err != nil {
+			t.Fatalf("%q was taken, and the function cannot read it: %v", raw, err)
+		}
+	})
+}
+
 type benchIn struct {
 	ID string `json:"id"`
 	N  int    `json:"n"`

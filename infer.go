@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/bits"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -87,8 +87,8 @@ func inferSchema(t reflect.Type, own map[reflect.Type]*jsonschema.Schema) (json.
 // for one, is a number in the schema and text for the decoder, and no input
 // would ever fit. A value that cannot be encoded shows nothing.
 func checkZero(t reflect.Type, raw json.RawMessage) error {
-	b, err := jsonv2.Marshal(reflect.Zero(t).Interface(), encodeOptions)
-	if err != nil {
+	b, ok := zeroJSON(t)
+	if !ok {
 		return nil
 	}
 	s, err := schema.Compile(raw)
@@ -105,9 +105,21 @@ func checkZero(t reflect.Type, raw json.RawMessage) error {
 	return nil
 }
 
+// zeroJSON encodes a type's zero value. Its own methods may refuse or panic:
+// nobody promised that they take it.
+func zeroJSON(t reflect.Type) (b []byte, ok bool) {
+	defer func() {
+		if recover() != nil {
+			ok = false
+		}
+	}()
+	b, err := jsonv2.Marshal(reflect.Zero(t).Interface(), encodeOptions)
+	return b, err == nil
+}
+
 // typeWalk finds, in everything that a type is made of, the types whose JSON
-// the inference would get wrong (details of how the decoder reads them are the
-// decoder's: methods first, bytes as base64), and those that have none.
+// the inference would get wrong (the decoder asks a type's own methods first, and
+// reads bytes as base64), and those that have none.
 type typeWalk struct {
 	input   bool
 	schemas map[reflect.Type]*jsonschema.Schema
@@ -115,10 +127,8 @@ type typeWalk struct {
 }
 
 func (w *typeWalk) visit(t reflect.Type) error {
-	for _, s := range w.seen {
-		if s == t {
-			return nil
-		}
+	if slices.Contains(w.seen, t) {
+		return nil
 	}
 	w.seen = append(w.seen, t)
 	if s, err := w.special(t); s != nil || err != nil {
@@ -128,9 +138,7 @@ func (w *typeWalk) visit(t reflect.Type) error {
 		return err
 	}
 	switch t.Kind() {
-	case reflect.Pointer, reflect.Slice, reflect.Array:
-		return w.visit(t.Elem())
-	case reflect.Map:
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
 		return w.visit(t.Elem())
 	case reflect.Struct:
 		for i := range t.NumField() {
@@ -232,16 +240,9 @@ func wanted(t reflect.Type) string {
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return fmt.Sprintf("a whole number of at most %d bits, written without point or exponent", t.Bits())
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-		return fmt.Sprintf("a whole number of at most %d bits and not below 0, written without point or exponent", bitsOf(t))
+		return fmt.Sprintf("a whole number of at most %d bits and not below 0, written without point or exponent", t.Bits())
 	case reflect.Float32, reflect.Float64:
 		return fmt.Sprintf("a number that %d bits hold", t.Bits())
 	}
 	return ""
-}
-
-func bitsOf(t reflect.Type) int {
-	if t.Kind() == reflect.Uintptr {
-		return bits.UintSize
-	}
-	return t.Bits()
 }

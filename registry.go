@@ -42,8 +42,8 @@ type entry struct {
 }
 
 // NewRegistry makes an empty registry that takes tools of undeclared effect:
-// they are judged as reads and run as non-idempotent writes, and [Undeclared]
-// names them for the start-up log.
+// they are judged as reads and run as non-idempotent writes, and
+// [Registry.Undeclared] names them for the start-up log.
 func NewRegistry() *Registry { return &Registry{} }
 
 // NewStrictRegistry makes an empty registry that refuses a local tool whose

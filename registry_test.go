@@ -654,6 +654,19 @@ func TestCheckMerged_ChecksTheWhole(t *testing.T) {
 			t.Errorf("%s: %v", input, err)
 		}
 	}
+	// In an open schema too no key is taken for one of the person's.
+	open := payTool()
+	open.Name = "open"
+	open.InputSchema = json.RawMessage(`{"type":"object","properties":{"amount":{},"note":{}}}`)
+	mustAdd(t, r, open)
+	for _, input := range []ringi.Input{`{"Amount":9999}`, `{"amount":1,"AMOUNT":9999}`, `{"Note":""}`} {
+		if _, err := r.CheckInput("open", input, ringi.InputLimits{}); code(err) != ringi.CodeInvalidInput {
+			t.Errorf("CheckInput %s: %v", input, err)
+		}
+		if _, err := r.CheckMerged("open", input, ringi.InputLimits{}); code(err) != ringi.CodeInvalidInput {
+			t.Errorf("CheckMerged %s: %v", input, err)
+		}
+	}
 	if _, err := r.CheckMerged("none", `{}`, ringi.InputLimits{}); code(err) != ringi.CodeUnknownTool {
 		t.Errorf("unknown tool: %v", err)
 	}

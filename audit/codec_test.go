@@ -270,6 +270,9 @@ func TestPayloadRefused(t *testing.T) {
 		`{"call":{}}`, `{"call":{"b64":"!"}}`, `{"attempt":1.5}`, `{"attempt":"1"}`, `{"attempt":9223372036854775808}`, "{\"call\":\"\xff\"}",
 		`{"call":"a"} {}`, `{,"call":"a","tool":"t","effect":"","attempt":1,"key":"k","input":"i"}`,
 		`{"call":"a","tool":"t","effect":"","attempt":1,"key":"k","input":"i",}`,
+		`{"call":"a";"tool":"t","effect":"","attempt":1,"key":"k","input":"i"}`,
+		`{"call":"a""tool":"t","effect":"","attempt":1,"key":"k","input":"i"}`,
+		`{"call":"a","tool":"t","effect":"","attempt":1,"key":"k","input":"i"`,
 	} {
 		var c codec
 		if got, err := decodeBody(&c, ringi.EventToolStarted, []byte(payload)); err == nil {

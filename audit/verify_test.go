@@ -183,20 +183,28 @@ func TestF170_Cuts(t *testing.T) {
 			renumber(r)
 			r.rehash(0)
 		}, 1, whySeq},
-		"last, and the row's number":  {func(r *run) { r.records, r.row.Seq = r.records[:5], 5 }, 5, whyHead},
-		"the row's number":            {func(r *run) { r.row.Seq = 5 }, 6, whyBeyond},
-		"the row's number, ahead":     {func(r *run) { r.row.Seq = 7 }, 7, whyTail},
-		"the row's number, negative":  {func(r *run) { r.row.Seq = -1 }, 0, whyBeyond},
-		"repeated":                    {func(r *run) { r.records = slices.Insert(r.records, 3, r.records[2]) }, 4, whyOrder},
-		"repeated, renumbered":        {func(r *run) { r.records = slices.Insert(r.records, 3, r.records[2]); renumber(r) }, 4, whyHash},
-		"inserted from another run":   {func(r *run) { r.records = slices.Insert(r.records, 3, other.records[3]); renumber(r) }, 4, whyHash},
-		"replaced by another run's":   {func(r *run) { r.records[3] = other.records[3] }, 4, whyHash},
-		"two swapped":                 {func(r *run) { r.records[2], r.records[3] = r.records[3], r.records[2] }, 3, whyOrder},
-		"two swapped, renumbered":     {func(r *run) { r.records[2], r.records[3] = r.records[3], r.records[2]; renumber(r) }, 3, whyHash},
-		"added behind":                {func(r *run) { r.records, _ = mustAppendTo(t, r.row, r.records, benchStarted()) }, 7, whyBeyond},
-		"suffix written anew":         {func(r *run) { r.rewrite(t, 4) }, 6, whyHead},
-		"all written anew":            {func(r *run) { r.rewrite(t, 0) }, 6, whyHead},
-		"payload of another record":   {func(r *run) { r.records[4].Payload, r.records[4].Salt = r.records[3].Payload, r.records[3].Salt }, 5, whyCommitment},
+		"last, and the row's number": {func(r *run) { r.records, r.row.Seq = r.records[:5], 5 }, 5, whyHead},
+		"the row's number":           {func(r *run) { r.row.Seq = 5 }, 6, whyBeyond},
+		"the row's number, ahead":    {func(r *run) { r.row.Seq = 7 }, 7, whyTail},
+		"the row's number, negative": {func(r *run) { r.row.Seq = -1 }, 0, whyBeyond},
+		"repeated":                   {func(r *run) { r.records = slices.Insert(r.records, 3, r.records[2]) }, 4, whyOrder},
+		"repeated, renumbered":       {func(r *run) { r.records = slices.Insert(r.records, 3, r.records[2]); renumber(r) }, 4, whyHash},
+		"inserted from another run":  {func(r *run) { r.records = slices.Insert(r.records, 3, other.records[3]); renumber(r) }, 4, whyHash},
+		"replaced by another run's":  {func(r *run) { r.records[3] = other.records[3] }, 4, whyHash},
+		"two swapped":                {func(r *run) { r.records[2], r.records[3] = r.records[3], r.records[2] }, 3, whyOrder},
+		"two swapped, renumbered":    {func(r *run) { r.records[2], r.records[3] = r.records[3], r.records[2]; renumber(r) }, 3, whyHash},
+		"added behind":               {func(r *run) { r.records, _ = mustAppendTo(t, r.row, r.records, benchStarted()) }, 7, whyBeyond},
+		"suffix written anew":        {func(r *run) { r.rewrite(t, 4) }, 6, whyHead},
+		"all written anew":           {func(r *run) { r.rewrite(t, 0) }, 6, whyHead},
+		"payload of another record":  {func(r *run) { r.records[4].Payload, r.records[4].Salt = r.records[3].Payload, r.records[3].Salt }, 5, whyCommitment},
+		"salt ends earlier": {func(r *run) {
+			p := &r.records[4]
+			p.Salt, p.Payload = p.Salt[:31], append([]byte{p.Salt[31]}, p.Payload...)
+		}, 5, whyCommitment},
+		"salt ends later": {func(r *run) {
+			p := &r.records[4]
+			p.Salt, p.Payload = append(p.Salt, p.Payload[0]), p.Payload[1:]
+		}, 5, whyCommitment},
 		"head hashed, not the next":   {func(r *run) { r.edit(t, 3); r.records[3].Hash = r.hashOf(3) }, 5, whyHash},
 		"head hashed, row left alone": {func(r *run) { r.edit(t, 3); r.rehash(3) }, 6, whyHead},
 	} {

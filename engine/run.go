@@ -276,7 +276,10 @@ func (e *Engine) resume(ctx context.Context, runID string, st *stream) (*ringi.R
 	if err != nil {
 		return nil, err
 	}
-	if s.finished != nil || s.cancel == nil && s.stillWaits(at) {
+	// A callback of this engine is asked again; a row that a dead process left
+	// running is moved to where it waits.
+	rests := s.row.Status.Waiting() && e.cfg.OnApprovalRequired == nil
+	if s.finished != nil || s.cancel == nil && rests && s.stillWaits(at) {
 		a.setInfo()
 		return a.result(ctx), nil
 	}

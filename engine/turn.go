@@ -201,7 +201,7 @@ func (a *activation) endUnknown(ctx context.Context, callID, why string) error {
 // the new verdict counts, so one may now be asked.
 func (a *activation) judgeOpen(ctx context.Context, st *stepping) (bool, error) {
 	for _, c := range a.s.turn().calls {
-		if c.result != nil || c.fresh || c.outcome != nil && c.outcome.state == ringi.Pending {
+		if c.result != nil || c.fresh && !c.again || c.outcome != nil && c.outcome.state == ringi.Pending {
 			continue
 		}
 		granted := c.request != nil && (c.request.state == ringi.Granted || c.request.state == ringi.Spent && len(c.started) > 0)
@@ -323,8 +323,13 @@ func (a *activation) askOpen(ctx context.Context) error {
 		}
 	}
 	if len(asks) == 0 {
-		if a.s.waits() != "" {
+		switch {
+		case a.s.cancel != nil:
+			return nil
+		case a.s.waits() != "":
 			return a.rest(ctx)
+		case slices.ContainsFunc(a.s.turn().calls, func(c *call) bool { return c.result == nil && c.again }):
+			return nil // taken back, or closed, while others ran: judged anew
 		}
 		return fmt.Errorf("run %s: open turn %d has nothing to run and nothing to ask", a.s.id, len(a.s.turns))
 	}
@@ -348,7 +353,7 @@ func (a *activation) askOpen(ctx context.Context) error {
 func (a *activation) rest(ctx context.Context) error {
 	return a.commit(ctx, func() (*change, error) {
 		st := a.s.waits()
-		if st == "" || !a.l.held || a.s.cancel != nil {
+		if st == "" || a.s.cancel != nil || !a.l.held && a.s.row.Status.Waiting() {
 			return nil, nil
 		}
 		return &change{status: st, release: true}, nil

@@ -117,13 +117,16 @@ func askFunc(ctx context.Context, f ringi.ApprovalFunc, c ringi.CallInfo, timeou
 	return v
 }
 
+// needsApproval is the word of a tool's own function.
+var needsApproval = ringi.Verdict{Status: ringi.UserApproval, Source: ringi.SourceNeeds, Reason: "the tool says that this call needs approval"}
+
 func askNeeds(ctx context.Context, needs needsFunc, c ringi.CallInfo, timeout time.Duration) ringi.Verdict {
 	yes, err := bounded(ctx, timeout, func(ctx context.Context) (bool, error) { return needs(ctx, c.Call) })
 	switch {
 	case err != nil:
 		return fault(ctx, ringi.SourceNeeds, failure(err), err)
 	case yes:
-		return ringi.Verdict{Status: ringi.UserApproval, Source: ringi.SourceNeeds, Reason: "the tool says that this call needs approval"}
+		return needsApproval
 	}
 	return ringi.Verdict{}
 }

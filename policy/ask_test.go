@@ -410,3 +410,65 @@ func TestAsk_StaticSettingsAllocateNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// The seed's own examples, in Go.
+func TestSeed_ToolApprovals(t *testing.T) {
+	type payment struct {
+		Amount int `json:"amount"`
+	}
+	type session struct {
+		Role, Env string
+	}
+	tools := ringi.Approval{Tools: map[string]ringi.ToolApproval{
+		"run_command": {Status: ringi.UserApproval},
+		"delete_file": {Status: ringi.Denied, Reason: "Deleting files is disabled in this workspace"},
+		"pay": ringi.When(func(_ context.Context, in payment, c ringi.CallInfo) (ringi.Verdict, error) {
+			s, err := ringi.Runtime[session](c)
+			switch {
+			case err != nil:
+				return ringi.Verdict{}, err
+			case in.Amount > 1000:
+				return ringi.Verdict{Status: ringi.UserApproval}, nil
+			case s.Role != "admin":
+				return ringi.Verdict{Status: ringi.Denied, Reason: "Only admins can send payments"}, nil
+			}
+			return ringi.Verdict{}, nil
+		}),
+	}}
+	one := ringi.Approval{Func: func(_ context.Context, c ringi.CallInfo) (ringi.Verdict, error) {
+		s, err := ringi.Runtime[session](c)
+		switch {
+		case c.Call.Tool == "delete_file":
+			return ringi.Verdict{Status: ringi.Denied, Reason: "Manual deletion disabled"}, nil
+		case s.Env == "production":
+			return ringi.Verdict{Status: ringi.UserApproval}, nil
+		}
+		return ringi.Verdict{}, err
+	}}
+	tests := []struct {
+		name, tool, input, runtime string
+		a                          ringi.Approval
+		want                       ringi.Verdict
+	}{
+		{"tools run by default", "read", `{}`, `{}`, tools, ringi.Verdict{Status: ringi.NotApplicable, Source: ringi.SourceRule}},
+		{"a map entry", "run_command", `{}`, `{}`, tools, ringi.Verdict{Status: ringi.UserApproval, Source: ringi.SourceToolStatus}},
+		{"a map entry with a reason", "delete_file", `{}`, `{}`, tools, ringi.Verdict{Status: ringi.Denied, Source: ringi.SourceToolStatus, Reason: "Deleting files is disabled in this workspace"}},
+		{"by input", "pay", `{"amount":2000}`, `{"Role":"clerk"}`, tools, ringi.Verdict{Status: ringi.UserApproval, Source: ringi.SourceToolFunc}},
+		{"by runtime", "pay", `{"amount":20}`, `{"Role":"clerk"}`, tools, ringi.Verdict{Status: ringi.Denied, Source: ringi.SourceToolFunc, Reason: "Only admins can send payments"}},
+		{"no opinion", "pay", `{"amount":20}`, `{"Role":"admin"}`, tools, ringi.Verdict{Status: ringi.NotApplicable, Source: ringi.SourceRule}},
+		{"no runtime", "pay", `{"amount":20}`, ``, tools, ringi.Verdict{Status: ringi.Denied, Source: ringi.SourceToolFunc, Reason: "the approval function failed"}},
+		{"one policy for all: by name", "delete_file", `{}`, `{"Env":"production"}`, one, ringi.Verdict{Status: ringi.Denied, Source: ringi.SourceFunc, Reason: "Manual deletion disabled"}},
+		{"one policy for all: by runtime", "read", `{}`, `{"Env":"production"}`, one, ringi.Verdict{Status: ringi.UserApproval, Source: ringi.SourceFunc}},
+		{"one policy for all: no opinion", "read", `{}`, `{"Env":"test"}`, one, ringi.Verdict{Status: ringi.NotApplicable, Source: ringi.SourceRule}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := call(ringi.Tool{Name: tt.tool})
+			c.Call.Input, c.Runtime = ringi.Input(tt.input), json.RawMessage(tt.runtime)
+			v := policy.Judge(policy.Ask(t.Context(), tt.a, nil, c, 0), c.Tool, ringi.Verdict{}, policy.RuleOptions{})
+			if v != tt.want {
+				t.Errorf("%s, want %s", v, tt.want)
+			}
+		})
+	}
+}

@@ -110,9 +110,18 @@ func (f Filter) mildestOpinion(t ringi.Tool) (v ringi.Verdict, depends string) {
 	case own.Status != "":
 		return statusOpinion(own, ringi.SourceToolStatus), ""
 	case !t.NeedsApproval && f.registry.Hooks(t.Name).NeedsApproval != nil:
-		return ringi.Verdict{}, "the tool's own function of the input decides on each call" // false: the rule
+		return f.mildestNeeds(t), "the tool's own function of the input decides on each call"
 	}
 	return ringi.Verdict{}, ""
+}
+
+// mildestNeeds: where the function says false the rule follows, and that is
+// the milder word unless the options make the rule deny.
+func (f Filter) mildestNeeds(t ringi.Tool) ringi.Verdict {
+	if Rule(t, f.options).Status == ringi.Denied {
+		return needsApproval
+	}
+	return ringi.Verdict{}
 }
 
 // because gives a verdict's reason, or its source where it has none.

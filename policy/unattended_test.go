@@ -35,7 +35,7 @@ func fleet(t *testing.T) *ringi.Registry {
 		typed, both,
 	)
 	asked := 0
-	for name, tool := range map[string]ringi.Tool{"hooked": {Effect: ringi.ReadOnly}, "hooked_write": {Effect: ringi.IdempotentWrite}} {
+	for name, tool := range map[string]ringi.Tool{"hooked": {Effect: ringi.ReadOnly}, "hooked_write": {Effect: ringi.IdempotentWrite}, "far_hooked": {Remote: &ringi.Remote{Server: "s"}}} {
 		tool.Name = name
 		if err := r.Add(tool, nothing, ringi.ToolHooks{NeedsApproval: needs(false, &asked)}); err != nil {
 			t.Fatal(err)
@@ -71,6 +71,8 @@ func TestUnattended_Answers(t *testing.T) {
 			"typed": "input", "both": "asks", "hooked": "per_call", "hooked_write": "asks", "browser": "asks", "none": "unknown", "Read": "unknown"}},
 		{"ADR-210: an imported tool without a declaration stays in the set", ringi.Approval{}, ringi.Approval{}, nil, policy.RuleOptions{UndeclaredRemote: ringi.NotApplicable}, map[string]ringi.UnattendedAnswer{
 			"far": "runs", "far_bound": "asks"}},
+		{"an unjudged server denied", ringi.Approval{}, ringi.Approval{}, nil, policy.RuleOptions{UndeclaredRemote: ringi.Denied}, map[string]ringi.UnattendedAnswer{
+			"far": "denied", "far_hooked": "asks"}}, // where its function says yes, rung 4 asks
 		{"settings", ringi.Approval{Tools: map[string]ringi.ToolApproval{"read": deny, "write": approve, "marked": wave, "undeclared": ask, "hooked": approve, "typed": deny, "both": wave, "far": function}}, ringi.Approval{}, nil, policy.RuleOptions{}, map[string]ringi.UnattendedAnswer{
 			"read": "denied", "write": "runs", "marked": "runs", "undeclared": "asks", "hooked": "runs", "typed": "denied", "both": "input", "far": "per_call"}},
 		{"a floor tightens", ringi.Approval{Tools: mapOf("write", approve)}, ringi.Approval{Tools: map[string]ringi.ToolApproval{"write": ask, "read": deny, "undeclared": approve}}, nil, policy.RuleOptions{}, map[string]ringi.UnattendedAnswer{

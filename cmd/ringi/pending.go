@@ -84,7 +84,7 @@ func (e *env) pending(ctx context.Context, q ringi.RequestQuery) error {
 		if r.ProposalWaits {
 			state += " (proposed)"
 		}
-		t = append(t, []string{r.ID, state, r.Call.Tool, string(r.Kind), initiatorText(r.Initiators),
+		t = append(t, []any{r.ID, state, r.Call.Tool, r.Kind, plain(initiatorText(r.Initiators)),
 			durationText(max(0, now.Sub(r.CreatedAt))) + " ago", expires})
 	}
 	e.say("%s", t.lay())
@@ -95,7 +95,7 @@ func (e *env) pending(ctx context.Context, q ringi.RequestQuery) error {
 }
 
 // table is rows of cells, the first row being the heading.
-type table [][]string
+type table [][]any
 
 // lay lays the cells out in columns, escaped.
 func (t table) lay() plain {

@@ -1,0 +1,357 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/engine"
+	"github.com/ringi-dev/ringi/sign"
+)
+
+const verifyLong = `Check the log of every run in a space: that each record is the one that was
+written, in its place, up to the newest one; that payloads are those that the
+records commit to; that the inbox says of each request what the log says; and,
+with the key in TOOL_APPROVAL_SECRET, that the newest commit of each run and
+every request and decision were signed by a holder of the key.
+
+It changes nothing. Exit 0: everything is as it was written. Exit 4: something
+is not, and it is named. Exit 1: it could not be checked, or not all of it; so
+is a keyed store without its key, unless --without-key says that the chain
+alone is meant.`
+
+func newVerifyCommand(e *env) *cobra.Command {
+	var withoutKey bool
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "Check every run's log, and say what that proves",
+		Long:  verifyLong,
+		Example: "  ringi verify --store sqlite:ringi.db\n" +
+			"  ringi verify --store sqlite:ringi.db --json",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			v, err := e.newVerifier(cmd.Context(), withoutKey)
+			if err != nil {
+				return err
+			}
+			defer v.store.Close()
+			if err := v.all(cmd.Context()); err != nil {
+				return err
+			}
+			if err := v.print(); err != nil {
+				return err
+			}
+			return v.verdict()
+		},
+	}
+	cmd.Flags().BoolVar(&withoutKey, "without-key", false, "check the chain alone, no signature")
+	return cmd
+}
+
+// verifyReport is what ringi verify found, and its JSON.
+type verifyReport struct {
+	Store string `json:"store"`
+	Space string `json:"space"`
+	// Keyed is set for a store that has used a key, Signed where signatures
+	// were checked with it.
+	Keyed  bool `json:"keyed"`
+	Signed bool `json:"signed"`
+	// What was checked. Erased counts payloads that were removed by record:
+	// their chain is whole.
+	Runs      int `json:"runs"`
+	Records   int `json:"records"`
+	Erased    int `json:"erased"`
+	Requests  int `json:"requests"`
+	Decisions int `json:"decisions"`
+	// Broken is what is not as it was written, Unchecked what could not be
+	// read.
+	Broken    []finding `json:"broken"`
+	Unchecked []finding `json:"unchecked"`
+	Proves    string    `json:"proves"`
+}
+
+// finding is one thing that is wrong, and where.
+type finding struct {
+	RunID string `json:"run_id"`
+	Why   string `json:"why"`
+}
+
+// verifier goes through a store.
+type verifier struct {
+	e      *env
+	store  ringi.Store
+	engine *engine.Engine
+	report verifyReport
+	// noKey says why signatures were not checked, where they should have been.
+	noKey error
+	steps *steps
+}
+
+func (e *env) newVerifier(ctx context.Context, withoutKey bool) (_ *verifier, err error) {
+	name, err := e.storeName()
+	if err != nil {
+		return nil, err
+	}
+	var keys *sign.Keyring
+	if !withoutKey {
+		if keys, err = keyring(); err != nil {
+			return nil, err
+		}
+	}
+	v := &verifier{e: e, report: verifyReport{Space: e.space, Broken: []finding{}, Unchecked: []finding{}}}
+	if v.store, err = openStore(name); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			v.store.Close()
+		}
+	}()
+	if v.report.Store, err = v.store.ID(ctx); err != nil {
+		return nil, fmt.Errorf("read store id: %w", err)
+	}
+	used, err := v.store.Keys(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read key memory: %w", err)
+	}
+	v.report.Keyed = len(used) > 0
+	if keys, v.noKey = usable(keys, used); withoutKey {
+		v.noKey = nil
+	}
+	v.report.Signed = keys != nil
+	v.engine, err = engine.New(engine.Config{Store: v.store, Keyring: keys, Space: e.space, ReadOnly: true, Now: e.now,
+		Logger: slog.New(&tellHandler{e: e})})
+	return v, err
+}
+
+// usable returns the keys where one of them is the store's. A store that knows
+// of no key is checked with them all the same: its memory may have been cut.
+func usable(keys *sign.Keyring, used map[string]string) (*sign.Keyring, error) {
+	if len(used) == 0 {
+		return keys, nil
+	}
+	if keys == nil {
+		return nil, fmt.Errorf("check signatures: %w: set TOOL_APPROVAL_SECRET, or say --without-key to check the chain alone", ringi.ErrNoKey)
+	}
+	for id, check := range used {
+		if keys.Check(id) == check {
+			return keys, nil
+		}
+	}
+	return nil, fmt.Errorf("check signatures: %w: TOOL_APPROVAL_SECRET holds another", ringi.ErrNoKey)
+}
+
+// all checks every run of the space, and that no request lacks its run.
+func (v *verifier) all(ctx context.Context) error {
+	v.steps = newSteps(v.e, "run")
+	defer v.steps.stop()
+	after := ""
+	for {
+		rows, err := v.store.Runs(ctx, ringi.RunQuery{Space: v.e.space, Limit: 1000, After: after})
+		if err != nil {
+			return fmt.Errorf("list runs: %w", damaged(err))
+		}
+		for _, row := range rows {
+			if err := v.run(ctx, row); err != nil {
+				return err
+			}
+			v.steps.step()
+		}
+		if len(rows) < 1000 {
+			return v.orphans(ctx)
+		}
+		after = rows[len(rows)-1].ID
+	}
+}
+
+// run checks one run and its rows in the inbox. A run that moves meanwhile is
+// checked again: another process may be at work.
+func (v *verifier) run(ctx context.Context, row ringi.RunRow) error {
+	var got engine.Verification
+	var why string
+	for range 10 {
+		var err error
+		got, why, err = v.once(ctx, row.ID)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			if err = damaged(err); errors.Is(err, ringi.ErrCorrupt) {
+				v.broken(row.ID, "%v", err)
+			} else {
+				v.report.Unchecked = append(v.report.Unchecked, finding{row.ID, err.Error()})
+			}
+			return nil
+		}
+		now, err := v.store.Row(ctx, v.e.space, row.ID)
+		if err != nil {
+			return fmt.Errorf("read run %s: %w", row.ID, damaged(err))
+		}
+		if now.Seq == row.Seq {
+			break
+		}
+		row = now
+	}
+	v.report.Runs++
+	v.report.Records += got.Records
+	v.report.Erased += got.Erased
+	v.report.Requests += got.Requests
+	v.report.Decisions += got.Decisions
+	if why != "" {
+		v.broken(row.ID, "%s", why)
+	}
+	if row.Corrupt != "" && row.Corrupt != why {
+		v.broken(row.ID, "marked corrupt when it was read: %s", row.Corrupt)
+	}
+	return nil
+}
+
+// once checks a run as it stands; why says what is broken.
+func (v *verifier) once(ctx context.Context, id string) (got engine.Verification, why string, err error) {
+	if got, err = v.engine.Verify(ctx, id); err != nil || got.Broken != "" {
+		return got, got.Broken, err
+	}
+	if got.Erased > 0 {
+		return got, "", nil // what was erased cannot be compared
+	}
+	n := 0
+	q := ringi.RequestQuery{Space: v.e.space, RunID: id, State: requestStates, Limit: 1000}
+	for {
+		rows, err := v.store.Requests(ctx, q)
+		if err != nil {
+			return got, "", fmt.Errorf("list requests: %w", err)
+		}
+		for _, row := range rows {
+			if why, err := v.compare(ctx, row); err != nil || why != "" {
+				return got, why, err
+			}
+		}
+		if n += len(rows); len(rows) < q.Limit {
+			break
+		}
+		q.After = rows[len(rows)-1].ID
+	}
+	if complete := v.report.Signed || !v.report.Keyed; complete && n != got.Requests {
+		return got, fmt.Sprintf("the inbox holds %d of the %d requests in its log", n, got.Requests), nil
+	}
+	return got, "", nil
+}
+
+// compare holds a row of the inbox against the log.
+func (v *verifier) compare(ctx context.Context, row ringi.RequestRow) (string, error) {
+	r, err := v.engine.Request(ctx, row.ID)
+	switch {
+	case errors.Is(err, ringi.ErrCorrupt):
+		return fmt.Sprintf("request %s: %v", row.ID, err), nil
+	case err != nil:
+		return "", err
+	case r.RunID != row.RunID || r.Thread != row.Thread || r.Call.ID != row.CallID || r.Call.Tool != row.Tool || r.Kind != row.Kind:
+		return fmt.Sprintf("request %s: the inbox names another run, call, tool or kind than the log", row.ID), nil
+	case r.Digest != row.Digest:
+		return fmt.Sprintf("request %s: the inbox has another digest than the log", row.ID), nil
+	case r.State != row.State:
+		return fmt.Sprintf("request %s: the inbox says %s, the log says %s", row.ID, row.State, r.State), nil
+	case r.DecidedBy != row.DecidedBy:
+		return fmt.Sprintf("request %s: the inbox names another decider than the log", row.ID), nil
+	}
+	return "", nil
+}
+
+// orphans looks for requests whose run is gone.
+func (v *verifier) orphans(ctx context.Context) error {
+	gone := map[string]bool{}
+	q := ringi.RequestQuery{Space: v.e.space, State: requestStates, Limit: 1000}
+	for {
+		rows, err := v.store.Requests(ctx, q)
+		if err != nil {
+			return fmt.Errorf("list requests: %w", damaged(err))
+		}
+		for _, row := range rows {
+			known, seen := gone[row.RunID]
+			if !seen {
+				_, err := v.store.Row(ctx, v.e.space, row.RunID)
+				if known = errors.Is(err, ringi.ErrNotFound); err != nil && !known {
+					return fmt.Errorf("read run %s: %w", row.RunID, damaged(err))
+				}
+				gone[row.RunID] = known
+				if known {
+					v.broken(row.RunID, "the run is gone: request %s belongs to it", row.ID)
+				}
+			}
+		}
+		if len(rows) < q.Limit {
+			return nil
+		}
+		q.After = rows[len(rows)-1].ID
+	}
+}
+
+func (v *verifier) broken(run, format string, args ...any) {
+	v.report.Broken = append(v.report.Broken, finding{run, fmt.Sprintf(format, args...)})
+}
+
+// damaged marks an error of the file itself as what it is: the bytes are not
+// those that a store wrote.
+func damaged(err error) error {
+	if isDamaged(err) {
+		return fmt.Errorf("%w: %w", ringi.ErrCorrupt, err)
+	}
+	return err
+}
+
+// print writes the report.
+func (v *verifier) print() error {
+	r := &v.report
+	r.Proves = v.proves()
+	if v.e.json {
+		return v.e.printJSON(r)
+	}
+	p := v.e.paints(v.e.out)
+	for _, f := range r.Broken {
+		p.put("%s %s: %s\n", p.in(red, "BROKEN"), f.RunID, f.Why)
+	}
+	for _, f := range r.Unchecked {
+		p.put("%s %s: %s\n", p.in(yellow, "NOT CHECKED"), f.RunID, f.Why)
+	}
+	p.put("Checked in space %s of store %s: %s, %s, %s, %s.\n", r.Space, r.Store, plain(count(r.Runs, "run")),
+		plain(count(r.Records, "record")), plain(count(r.Requests, "request")), plain(count(r.Decisions, "decision")))
+	if r.Erased > 0 {
+		p.put("Payloads of %s were erased, and a record says so; the chain holds without them.\n", plain(count(r.Erased, "record")))
+	}
+	p.put("%s\n", plain(r.Proves))
+	return p.flush(v.e.out)
+}
+
+// proves says what was shown, and what was not.
+func (v *verifier) proves() string {
+	const not = "\nNot shown: that no run was taken away whole, and that the file is not an older copy\nof itself. That needs an anchor outside the store."
+	switch r := v.report; {
+	case len(r.Broken) > 0:
+		return "Something is not as it was written: nothing of a broken run is decided or executed."
+	case len(r.Unchecked) > 0:
+		return "What was checked is as it was written; the rest could not be read."
+	case r.Runs == 0:
+		return "There is no run here, so nothing is shown."
+	case r.Signed:
+		return "Every record is as a holder of the key wrote it, none is missing, and every request\nand decision is signed." + not
+	}
+	return "Every record follows from the one before it, and none is missing. Signatures were not\nchecked: whoever can write to the file could have written it all anew." + not
+}
+
+// verdict is the error that gives the exit code. What is broken counts before
+// what could not be checked, so that no cut looks like a failure to run (F171).
+func (v *verifier) verdict() error {
+	switch r := v.report; {
+	case len(r.Broken) > 0:
+		return unprovenf("verification failed: %s, first: run %s: %s", findings(len(r.Broken)), r.Broken[0].RunID, r.Broken[0].Why)
+	case len(r.Unchecked) > 0:
+		return fmt.Errorf("could not check %s, first: run %s: %s", findings(len(r.Unchecked)), r.Unchecked[0].RunID, r.Unchecked[0].Why)
+	}
+	return v.noKey
+}
+
+func findings(n int) string { return count(n, "finding") }
