@@ -23,9 +23,11 @@ type Store interface {
 
 	// Commit applies one change of one run, whole or not at all. It returns
 	// ErrConflict where the run's sequence number is no longer Expect,
-	// ErrLeaseLost where owner or epoch are not the writer's, ErrBusy where a
-	// claim meets a living owner, ErrRunOpen where the thread has an open run,
-	// a *RequestStateError where a request is not in the state that the change
+	// ErrLeaseLost where owner or epoch are not the writer's or a claim's owner
+	// has no living heartbeat, ErrBusy where a claim meets a living owner,
+	// ErrRunOpen where the thread has an open run, ErrCorrupt for records in a
+	// run with the mark, ErrFinal where an ended run would go on, a
+	// *RequestStateError where a request is not in the state that the change
 	// needs or past its time, ErrClock where the clock is not to be trusted.
 	// Any other error may mean that the change was made all the same: the
 	// caller reloads and looks.
@@ -49,14 +51,16 @@ type Store interface {
 	// waiting ones whose last open request is past its time. Oldest first.
 	Runnable(ctx context.Context, limit int) ([]RunRow, error)
 
-	// Request returns one request row. ErrNotFound.
+	// Request returns one request row, with the state that Requests lists.
+	// ErrNotFound.
 	Request(ctx context.Context, space, id string) (RequestRow, error)
 
 	// Requests lists request rows, oldest first. A pending request past its
 	// time is listed as expired.
 	Requests(ctx context.Context, q RequestQuery) ([]RequestRow, error)
 
-	// Beat renews an owner's heartbeat: it lives until now plus lease.
+	// Beat renews an owner's heartbeat: it lives until now plus lease. Nothing
+	// else renews it, and a claim needs one that lives.
 	Beat(ctx context.Context, owner string, lease time.Duration) error
 
 	// SaveTool keeps a tool definition by its digest; Tool reads it.
@@ -157,7 +161,8 @@ type RequestChange struct {
 	Live bool
 	// Past refuses the change where the deadline is not reached.
 	Past bool
-	// DecidedAt, DecidedBy and UseBy are set where a person decides.
+	// DecidedAt, DecidedBy and UseBy are set where a person decides; zero ones
+	// keep what is there.
 	DecidedAt, UseBy time.Time
 	DecidedBy        string
 }
@@ -191,7 +196,9 @@ type Commit struct {
 
 	// Row holds the columns after the change: Thread, Agent and Parent (first
 	// commit only), Status, Reason, Head, MAC, Deadline, Corrupt. The store
-	// fills in the others. A settler's Status counts only where the run waits
+	// fills in the others. An empty Status keeps status, reason and deadline; a
+	// mark of corruption needs none. A settler's Status is the one that the run
+	// has if nobody runs it, never running: it counts only where the run waits
 	// or is queued; while it runs the status stays.
 	Row RunRow
 

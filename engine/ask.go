@@ -323,7 +323,7 @@ func (e *Engine) view(ctx context.Context, s *state, r *request) ringi.ApprovalR
 	if d := r.settled; d != nil {
 		v.DecidedAt, v.DecidedBy = d.At, d.By.ID
 	}
-	v.Tool = e.definition(ctx, j.Tool, r.ev.ToolDigest)
+	v.Tool, _ = e.definition(ctx, j.Tool, r.ev.ToolDigest)
 	if r.ev.Ask == ringi.KindInput || r.ev.Ask == ringi.KindApprovalAndInput {
 		v.InputSchema = v.Tool.InputRequired
 	}
@@ -344,21 +344,28 @@ func (e *Engine) inputOf(r *request) ringi.Input {
 	return r.call.judged.Input
 }
 
-// definition finds a tool's definition by its digest.
-func (e *Engine) definition(ctx context.Context, name, digest string) ringi.Tool {
+// definition finds a tool's definition by its digest: from this registry where
+// that is the same, else from the store. A store is not believed: what it keeps
+// must have the digest. Where nothing fits, the name alone is known, and the
+// error says so.
+func (e *Engine) definition(ctx context.Context, name, digest string) (ringi.Tool, error) {
 	if e.reg.Digest(name) == digest && digest != "" {
 		t, _ := e.reg.Tool(name)
-		return t
+		return t, nil
 	}
+	bare := ringi.Tool{Name: name}
 	b, err := e.store.Tool(ctx, digest)
 	if err != nil {
-		return ringi.Tool{Name: name}
+		return bare, fmt.Errorf("read definition of tool %q: %w", name, err)
 	}
 	t, err := ringi.DecodeTool(b)
 	if err != nil {
-		return ringi.Tool{Name: name}
+		return bare, fmt.Errorf("read definition of tool %q: %w: %w", name, ringi.ErrCorrupt, err)
 	}
-	return t
+	if d, err := t.Digest(); err != nil || d != digest || t.Name != name {
+		return bare, fmt.Errorf("read definition of tool %q: %w: it does not match its digest", name, ringi.ErrCorrupt)
+	}
+	return t, nil
 }
 
 // evidence is the late result of a call whose outcome is unknown.

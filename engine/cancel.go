@@ -60,7 +60,11 @@ func (e *Engine) cancelOwned(ctx context.Context, s *state, by ringi.Principal, 
 	}
 	closeAll(s, ch, ringi.CodeCancelled, "the run was cancelled")
 	ch.add(&ringi.RunFinished{Status: ringi.Cancelled, Reason: ringi.ReasonCancelled, Detail: reason, Withheld: a.withheld(nil)})
-	return e.write(ctx, s, &a.l, ch)
+	if err := e.write(ctx, s, &a.l, ch); err != nil {
+		return err
+	}
+	a.tellEnd(ctx, a.result(ctx))
+	return nil
 }
 
 // cancelRunning leaves the wish in the log of a run that a process drives: it

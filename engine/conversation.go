@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"unicode/utf8"
 
@@ -35,9 +36,11 @@ func (e *Engine) remember(ctx context.Context, sp, thread string) (conversation,
 	}
 	for _, stored := range runs {
 		s, err := e.fold(stored)
+		if errors.Is(err, errErased) {
+			continue // its words are gone
+		}
 		if err != nil {
-			e.markCorrupt(ctx, &stored.Row, err)
-			return m, fmt.Errorf("read transcript of %s: run %s: %w: %w", thread, stored.Row.ID, ringi.ErrCorrupt, err)
+			return m, fmt.Errorf("read transcript of %s: run %s: %w", thread, stored.Row.ID, e.broken(ctx, &stored.Row, err))
 		}
 		m.add(e, s)
 	}
@@ -176,6 +179,8 @@ func (t *turn) messages(dst []ringi.Message) []ringi.Message {
 		m.Calls[i] = c.modelCall()
 		if c.result != nil {
 			results[i] = *c.result
+			// Who decided, and what a person typed, is not the model's to know.
+			results[i].Approval = ringi.ApprovalRecord{}
 		}
 	}
 	return append(dst, m, ringi.Message{Role: ringi.RoleTool, Results: results})

@@ -63,8 +63,9 @@ type Config struct {
 	// Now is the clock of the memory store that a nil Store means. A given
 	// store has its own.
 	Now func() time.Time
-	// ObserveZone computes and reports the zone gate, and still offers.
-	ObserveZone bool
+	// ObserveZoneUntil makes the zone gate compute and report, and still offer,
+	// until then; never for remote tools. Zero enforces.
+	ObserveZoneUntil time.Time
 	// Observers are told what happens; nothing that they do counts.
 	Observers []Observer
 	// OnApprovalRequired answers requests in process. nil suspends the run. An
@@ -76,6 +77,9 @@ type Config struct {
 	ReadOnly bool
 	// Registry holds the tools; nil has none.
 	Registry *ringi.Registry
+	// RuleFloor makes the approval rule itself a floor: code cannot wave a
+	// write through. Off in the library's zero value.
+	RuleFloor bool
 	// RequireApproval are tools that the operator declares approval-bound.
 	RequireApproval []string
 	// Space separates tenants in one store: an engine sees one space. Empty is
@@ -157,8 +161,8 @@ func New(cfg Config) (*Engine, error) {
 	}
 	e := &Engine{
 		cfg: cfg, store: cfg.Store, reg: cfg.Registry, log: cfg.Logger,
-		gates:  policy.Gates{Registry: cfg.Registry, Disabled: cfg.Disabled, Observe: cfg.ObserveZone},
-		rule:   policy.RuleOptions{UndeclaredRemote: cfg.UndeclaredRemote},
+		gates:  policy.Gates{Registry: cfg.Registry, Disabled: cfg.Disabled, Observe: !cfg.ObserveZoneUntil.IsZero(), ObserveUntil: cfg.ObserveZoneUntil},
+		rule:   policy.RuleOptions{UndeclaredRemote: cfg.UndeclaredRemote, Floor: cfg.RuleFloor},
 		limits: cfg.Limits.Or(ringi.DefaultLimits()),
 	}
 	e.judges = policy.Judges(cfg.Approval, cfg.Floor, cfg.RequireApproval, cfg.Registry, cfg.PrepareStep != nil)
@@ -206,12 +210,7 @@ func check(cfg Config) error {
 			return fmt.Errorf("answer %q cannot be forbidden", a)
 		}
 	}
-	for _, name := range cfg.Disabled {
-		if _, ok := cfg.Registry.Tool(name); !ok {
-			return &ringi.PolicyError{Name: name, Where: "Disabled"}
-		}
-	}
-	return nil
+	return policy.CheckNames("Disabled", cfg.Disabled, cfg.Registry)
 }
 
 // rememberKeys holds the store's key memory against the keyring: a process
@@ -250,7 +249,7 @@ func (e *Engine) rememberKeys(ctx context.Context) error {
 // configDigest informs an auditor; it never refuses.
 func configDigest(cfg Config) string {
 	h := sha256.New()
-	fmt.Fprintf(h, "ringi-config-v1\x00%q\x00%q\x00%v\x00%v\x00%q\x00%q\x00%q\x00%v\x00%v\x00%q", cfg.Agent, cfg.Approval.Version,
+	fmt.Fprintf(h, "ringi-config-v1\x00%v\x00%v\x00%q\x00%q\x00%v\x00%v\x00%q\x00%q\x00%q\x00%v\x00%v\x00%q", cfg.RuleFloor, cfg.ObserveZoneUntil, cfg.Agent, cfg.Approval.Version,
 		cfg.Deciders, cfg.Disabled, cfg.FourEyes, cfg.Floor.Version, cfg.TurnMode, cfg.Limits, cfg.RequireApproval, cfg.Zone)
 	for _, t := range cfg.Registry.Tools() {
 		fmt.Fprintf(h, "\x00%s", cfg.Registry.Digest(t.Name))
@@ -273,14 +272,21 @@ func (e *Engine) Unattended() policy.Filter {
 	return policy.Unattended(e.reg, e.cfg.Approval, e.cfg.Floor, e.cfg.RequireApproval, e.rule)
 }
 
+// gatesAt are the gates at a time: an "observe" of the zone gate has an end.
+func (e *Engine) gatesAt(at time.Time) policy.Gates {
+	g := e.gates
+	g.Now = at
+	return g
+}
+
 // Offer returns what a run would be offered, and what it would be refused.
 func (e *Engine) Offer(run ringi.RunInfo) ringi.Offer {
-	return e.gates.Offer(run, e.cfg.Zone, nil)
+	return e.gatesAt(time.Now()).Offer(run, e.cfg.Zone, nil)
 }
 
 // Explain says of one tool how each of the five gates answers.
 func (e *Engine) Explain(name string, run ringi.RunInfo) policy.Explanation {
-	return e.gates.Explain(name, run, e.cfg.Zone)
+	return e.gatesAt(time.Now()).Explain(name, run, e.cfg.Zone)
 }
 
 // now is the store's time.

@@ -202,7 +202,9 @@ func TestF25_OneDecisionForAllGates(t *testing.T) {
 	s.ran.Tool(s.reg, ringi.Tool{Name: "post", Effect: ringi.NonIdempotentWrite, RequiresApproval: true, NeedsApproval: true}, "posted",
 		ringi.ToolHooks{NeedsApproval: func(context.Context, ringi.ToolCall) (bool, error) { return true, nil }})
 	asks := ringi.Approval{
-		Func:  func(context.Context, ringi.CallInfo) (ringi.Verdict, error) { return ringi.Verdict{Status: ringi.UserApproval}, nil },
+		Func: func(context.Context, ringi.CallInfo) (ringi.Verdict, error) {
+			return ringi.Verdict{Status: ringi.UserApproval}, nil
+		},
 		Tools: map[string]ringi.ToolApproval{"post": {Status: ringi.UserApproval}},
 	}
 	s.cfg.Approval, s.cfg.Floor, s.cfg.RequireApproval = asks, asks, []string{"post"}

@@ -70,7 +70,7 @@ func (j *judging) known(c *ringi.JudgedCall) (ringi.Tool, bool) {
 	if j.st.offer.Has(c.Tool) {
 		return tool, true
 	}
-	if r, refused := e.gates.Refuses(c.Tool, j.a.info, j.st.zone); refused {
+	if r, refused := e.gatesAt(j.a.s.newest).Refuses(c.Tool, j.a.info, j.st.zone); refused {
 		refuse(c, ringi.CodeNotOffered, ringi.SourceOffer, "not offered, not executed: "+string(r.Reason))
 		return tool, false
 	}
@@ -282,6 +282,18 @@ func (a *activation) judgeAgain(ctx context.Context, st *stepping, c *call) ring
 	}
 	again.ToolDigest = a.e.reg.Digest(c.judged.Tool)
 	again.Verdict = j.verdict(ctx, tool, c.toolCall())
-	j.conclude(&again, tool)
+	if !c.approved() {
+		j.conclude(&again, tool)
+	} else if v := again.Verdict; v.Status == ringi.Denied || !v.Status.Known() {
+		// Reasons not to ask (budgets, nobody there) do not undo an answer.
+		deny(&again, ringi.CodeDeniedByPolicy, v, "denied by policy, not executed")
+	}
 	return again
+}
+
+// approved reports whether a person's approval lets the call run: not spent
+// yet, or spent by a start that may be repeated.
+func (c *call) approved() bool {
+	r := c.request
+	return r != nil && !c.again && (r.state == ringi.Granted || r.state == ringi.Spent && len(c.started) > 0)
 }

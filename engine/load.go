@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/audit"
@@ -18,8 +19,7 @@ func (e *Engine) load(ctx context.Context, space, runID string) (*state, error) 
 	}
 	s, err := e.fold(stored)
 	if err != nil {
-		e.markCorrupt(ctx, &stored.Row, err)
-		return nil, fmt.Errorf("load run %s: %w: %w", runID, ringi.ErrCorrupt, err)
+		return nil, fmt.Errorf("load run %s: %w", runID, e.broken(ctx, &stored.Row, err))
 	}
 	if stored.Row.Corrupt != "" {
 		return nil, fmt.Errorf("load run %s: %w: %s", runID, ringi.ErrCorrupt, stored.Row.Corrupt)
@@ -40,6 +40,9 @@ func (e *Engine) fold(stored *ringi.StoredRun) (s *state, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if slices.ContainsFunc(events, func(ev ringi.Event) bool { return ev.Body == nil }) {
+		return nil, errErased
+	}
 	if err := e.checkMAC(row); err != nil {
 		return nil, err
 	}
@@ -54,6 +57,20 @@ func (e *Engine) fold(stored *ringi.StoredRun) (s *state, err error) {
 	}
 	s.heads = stored.Records
 	return s, nil
+}
+
+// errErased says that a run's payloads were removed: its chain is whole, and
+// there is nothing left to fold.
+var errErased = errors.New("run is erased")
+
+// broken tells a log that is not whole from one that a newer program wrote, or
+// whose payloads were erased: those are not corrupt, and stay as they are.
+func (e *Engine) broken(ctx context.Context, row *ringi.RunRow, cause error) error {
+	if b, ok := errors.AsType[*audit.BrokenError](cause); ok && b.Newer || errors.Is(cause, errErased) {
+		return cause
+	}
+	e.markCorrupt(ctx, row, cause)
+	return fmt.Errorf("%w: %w", ringi.ErrCorrupt, cause)
 }
 
 // has reports whether the log holds the record that a chain ends with.

@@ -97,6 +97,9 @@ func (e *Engine) run(ctx context.Context, start ringi.RunStart, st *stream) (*ri
 	}
 	defer e.heart.leave(a)
 	err = a.commit(ctx, func() (*change, error) {
+		if a.s.start != nil {
+			return nil, nil // it was recorded after all
+		}
 		return &change{bodies: []ringi.EventBody{ev}, status: ringi.Running, progress: true}, nil
 	})
 	if err != nil {

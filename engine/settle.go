@@ -124,7 +124,10 @@ func (e *Engine) mayAnswer(ctx context.Context, s *state, r *request, d ringi.De
 	if err := e.verifyRequest(s, r); err != nil {
 		return err
 	}
-	tool := e.definition(ctx, r.call.judged.Tool, r.ev.ToolDigest)
+	tool, err := e.definition(ctx, r.call.judged.Tool, r.ev.ToolDigest)
+	if err != nil && d.Answer != ringi.Deny && !r.outcomeKind() {
+		return err // nobody says yes to what cannot be shown
+	}
 	view := ringi.ApprovalRequest{Answers: r.ev.Answers}
 	if !view.Allows(d.Answer) {
 		return fmt.Errorf("%w: %s", ringi.ErrAnswer, d.Answer)

@@ -37,7 +37,11 @@ func (a *activation) mayspend(ctx context.Context, st *stepping, c *call, r *req
 	if err := a.deciderStands(r); err != nil && !repeat {
 		return false, a.closeRequest(ctx, r.ev.Request, ringi.Stale, "the decider may no longer decide", true)
 	}
-	if j := a.judgeAgain(ctx, st, c); j.Code != "" && j.Code != ringi.CodeTooMany && j.Code != ringi.CodeNoDecider {
+	j := a.judgeAgain(ctx, st, c)
+	if err := a.stopped(ctx); err != nil {
+		return false, err // functions were asked under an ended context
+	}
+	if j.Code != "" {
 		return false, a.refuseOpen(ctx, c, j)
 	}
 	if a.e.reg.Digest(c.judged.Tool) != r.ev.ToolDigest && !repeat {

@@ -50,6 +50,9 @@ func (a *activation) step(ctx context.Context) error {
 		return a.askFailed(ctx, st, err)
 	}
 	ev := a.judgeTurn(ctx, st, turn)
+	if err := a.stopped(ctx); err != nil && a.e.hasFuncs {
+		return err // functions were asked under an ended context: no verdict of theirs counts
+	}
 	return a.recordTurn(ctx, st, ev)
 }
 
@@ -201,7 +204,7 @@ type offerKey struct {
 }
 
 func (o *offers) get(a *activation, zone ringi.TrustZone, narrow []string) offered {
-	plain := narrow == nil && a.info.Groups == nil && a.s.start.Unattended == ringi.Attended
+	plain := a.e.cfg.ObserveZoneUntil.IsZero() && narrow == nil && a.info.Groups == nil && a.s.start.Unattended == ringi.Attended
 	if !plain {
 		return a.makeOffer(zone, narrow)
 	}
@@ -221,7 +224,7 @@ func (o *offers) get(a *activation, zone ringi.TrustZone, narrow []string) offer
 }
 
 func (a *activation) makeOffer(zone ringi.TrustZone, narrow []string) offered {
-	o := a.e.gates.Offer(a.info, zone, narrow)
+	o := a.e.gatesAt(a.s.newest).Offer(a.info, zone, narrow)
 	if mode := a.s.start.Unattended; mode != ringi.Attended {
 		answers := a.e.Unattended().Explain(o.Names())
 		kept := make([]ringi.Tool, 0, len(o.Tools))
@@ -537,7 +540,7 @@ func (a *activation) withheld(st *stepping) []ringi.Withheld {
 			}
 		}
 	}
-	all := a.e.gates.Offer(a.info, a.e.zone(a.s.start.Zone), a.narrow())
+	all := a.e.gatesAt(a.s.newest).Offer(a.info, a.e.zone(a.s.start.Zone), a.narrow())
 	for _, w := range a.e.Unattended().Explain(all.Names()) {
 		if w.Answer != ringi.UnattendedRuns && !(w.Answer == ringi.UnattendedPerCall && a.s.start.Unattended == ringi.PerCall) {
 			out = append(out, w)

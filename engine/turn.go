@@ -204,12 +204,14 @@ func (a *activation) judgeOpen(ctx context.Context, st *stepping) (bool, error) 
 		if c.result != nil || c.fresh && !c.again || c.outcome != nil && c.outcome.state == ringi.Pending {
 			continue
 		}
-		granted := c.request != nil && (c.request.state == ringi.Granted || c.request.state == ringi.Spent && len(c.started) > 0)
-		if granted && !c.again {
+		if c.approved() {
 			c.fresh = true // judged with everything else that is checked as it is spent
 			continue
 		}
 		j := a.judgeAgain(ctx, st, c)
+		if err := a.stopped(ctx); err != nil {
+			return false, err // functions were asked under an ended context
+		}
 		if j.Code != "" {
 			return true, a.refuseOpen(ctx, c, j)
 		}
@@ -295,7 +297,7 @@ func (a *activation) runOne(ctx context.Context, st *stepping, id string) (bool,
 	if c == nil || c.result != nil {
 		return false, nil
 	}
-	if r := c.request; r != nil && (r.state == ringi.Granted || r.state == ringi.Spent && len(c.started) > 0) {
+	if r := c.request; c.approved() {
 		ok, err := a.mayspend(ctx, st, c, r)
 		if err != nil || !ok {
 			return true, err

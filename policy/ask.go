@@ -36,7 +36,7 @@ type needsFunc = func(context.Context, ringi.ToolCall) (bool, error)
 //
 // The source of a verdict is set here, whatever a function returns.
 func Ask(ctx context.Context, a ringi.Approval, needs func(context.Context, ringi.ToolCall) (bool, error), c ringi.CallInfo, timeout time.Duration) ringi.Verdict {
-	v := askSettings(ctx, a, c, timeout, ladder)
+	v := askSettings(ctx, &a, &c, timeout, &ladder)
 	if v.Status != "" {
 		return v
 	}
@@ -50,7 +50,7 @@ func Ask(ctx context.Context, a ringi.Approval, needs func(context.Context, ring
 // and then require, the names that an operator declared approval-bound: for
 // those the answer is user-approval at least. Sources begin with "floor".
 func AskFloor(ctx context.Context, floor ringi.Approval, require []string, c ringi.CallInfo, timeout time.Duration) ringi.Verdict {
-	v := askSettings(ctx, floor, c, timeout, floorLadder)
+	v := askSettings(ctx, &floor, &c, timeout, &floorLadder)
 	return Strictest(v, operatorWord(require, c.Call.Tool))
 }
 
@@ -62,12 +62,14 @@ var (
 	floorLadder = rungs{floorFunc, floorToolFunc, floorToolStatus}
 )
 
-func askSettings(ctx context.Context, a ringi.Approval, c ringi.CallInfo, timeout time.Duration, r rungs) ringi.Verdict {
+// askSettings takes pointers for speed alone: what a function is told is a copy
+// of its own.
+func askSettings(ctx context.Context, a *ringi.Approval, c *ringi.CallInfo, timeout time.Duration, r *rungs) ringi.Verdict {
 	if c.Tool.Name != c.Call.Tool {
 		return fault(ctx, r.generic, "the call and the tool that is judged differ", fmt.Errorf("call names %q, tool is %q", c.Call.Tool, c.Tool.Name))
 	}
 	if a.Func != nil {
-		if v := askFunc(ctx, a.Func, c, timeout, r.generic); v.Status != "" {
+		if v := askFunc(ctx, a.Func, *c, timeout, r.generic); v.Status != "" {
 			return v
 		}
 	}
@@ -76,7 +78,7 @@ func askSettings(ctx context.Context, a ringi.Approval, c ringi.CallInfo, timeou
 		return ringi.Verdict{}
 	}
 	if own.Func != nil {
-		if v := askFunc(ctx, own.Func, c, timeout, r.toolFunc); v.Status != "" {
+		if v := askFunc(ctx, own.Func, *c, timeout, r.toolFunc); v.Status != "" {
 			return v
 		}
 	}

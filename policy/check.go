@@ -54,6 +54,18 @@ func checkTools(where string, tools map[string]ringi.ToolApproval, r *ringi.Regi
 	return faults
 }
 
+// CheckNames refuses a setting that names a tool which does not exist, with
+// the nearest name that does: a *ringi.PolicyError each, joined.
+func CheckNames(where string, names []string, r *ringi.Registry) error {
+	var faults []error
+	for _, name := range names {
+		if err := checkName(where, name, r); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	return errors.Join(faults...)
+}
+
 func checkName(where, name string, r *ringi.Registry) error {
 	if _, ok := r.Tool(name); ok {
 		return nil

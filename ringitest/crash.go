@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -39,22 +40,37 @@ var ErrCrashed = errors.New("this process has crashed")
 //	})
 func Crashes(t *testing.T, scenario func(t *testing.T, c *Crash)) {
 	t.Helper()
-	calm := newCrash(t, point{})
-	scenario(t, calm)
-	if t.Failed() {
+	crashes(t, scenario, nil, 1)
+}
+
+// CrashesTwice is [Crashes] with a second death, at every point of what the
+// first one left to do: a crash in the recovery from a crash. It runs about the
+// square of the number of points.
+func CrashesTwice(t *testing.T, scenario func(t *testing.T, c *Crash)) {
+	t.Helper()
+	crashes(t, scenario, nil, 2)
+}
+
+// crashes runs a scenario with the given deaths, and again for each point of
+// its last life, where deaths are left to die.
+func crashes(t *testing.T, scenario func(t *testing.T, c *Crash), deaths []point, left int) {
+	t.Helper()
+	c := &Crash{t: t, points: deaths}
+	c.Effects.crash = c
+	scenario(t, c)
+	switch {
+	case t.Failed():
+		return
+	case c.e == nil || len(deaths) == 0 && c.commits == 0:
+		t.Fatal("the scenario made no commit: its engine is made by Crash.Engine, and its runs are driven by the Crash")
+	case !c.Struck():
+		t.Log("this point was not reached: the scenario takes another way each time")
+		return
+	case left == 0:
 		return
 	}
-	if calm.commits == 0 {
-		t.Fatal("the scenario made no commit: its engine is made by Crash.Engine")
-	}
-	for _, p := range points(calm.commits, calm.starts) {
-		t.Run(p.String(), func(t *testing.T) {
-			c := newCrash(t, p)
-			scenario(t, c)
-			if !c.Struck() {
-				t.Logf("this point was not reached: the scenario takes another way each time")
-			}
-		})
+	for _, p := range points(c.commits, c.starts) {
+		t.Run(p.String(), func(t *testing.T) { crashes(t, scenario, append(slices.Clip(deaths), p), left-1) })
 	}
 }
 
@@ -68,7 +84,7 @@ const (
 	afterEffect   moment = "after_effect"
 )
 
-// point is one place to die; n counts from 1. The zero point is nowhere.
+// point is one place to die; n counts from 1 in a life.
 type point struct {
 	at moment
 	n  int
@@ -87,29 +103,23 @@ func points(commits, starts int) []point {
 	return all
 }
 
-// Crash is one run of a scenario, with the point at which its process dies.
+// Crash is one run of a scenario, with the points at which its processes die.
 type Crash struct {
 	// Effects counts what handlers did. It is the world: it survives the crash.
 	// Only handlers that it counts have crash points of their own.
 	Effects Effects
 
-	t     *testing.T
-	point point
-	cfg   engine.Config
-	e     *engine.Engine
+	t      *testing.T
+	points []point // one a life
+	cfg    engine.Config
+	e      *engine.Engine
 
 	mu       sync.Mutex
-	commits  int
-	starts   int
-	struck   bool
+	commits  int // of this life
+	starts   int // of this life
+	deaths   int
 	restarts int
-	handles  []*handle
-}
-
-func newCrash(t *testing.T, p point) *Crash {
-	c := &Crash{t: t, point: p}
-	c.Effects.crash = c
-	return c
+	handles  []*handle // of this life
 }
 
 // Engine makes the scenario's engine, as [Engine] does: once.
@@ -123,11 +133,12 @@ func (c *Crash) Engine(cfg engine.Config) *engine.Engine {
 	return c.e
 }
 
-// Struck reports whether the process has died.
+// Struck reports whether every death of this run has come. It is true from the
+// start in the first, undisturbed one.
 func (c *Crash) Struck() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.struck
+	return c.deaths == len(c.points)
 }
 
 // Do calls f with the engine that lives. Where the process dies in it, f is
@@ -159,9 +170,10 @@ func (c *Crash) life() int {
 func (c *Crash) restarted() bool {
 	c.t.Helper()
 	c.mu.Lock()
-	dead := c.struck && c.restarts == 0
+	dead := c.deaths > c.restarts
 	if dead {
 		c.restarts++
+		c.commits, c.starts, c.handles = 0, 0, nil
 	}
 	c.mu.Unlock()
 	if dead {
@@ -297,7 +309,9 @@ func (c *Crash) beforeCommit(h *handle) int {
 }
 
 // afterCommit reports whether the process died behind its nth commit.
-func (c *Crash) afterCommit(n int) bool { return c != nil && n > 0 && c.strike(afterCommit, n) }
+func (c *Crash) afterCommit(h *handle, n int) bool {
+	return c != nil && n > 0 && !h.isDead() && c.strike(afterCommit, n)
+}
 
 // beforeHandler counts a start and returns its number. A handler of a dead
 // process gets an error, and so does one whose process dies here.
@@ -321,7 +335,7 @@ func (c *Crash) beforeHandler(ctx context.Context) (int, error) {
 // afterHandler returns an error that nobody reads, where the process has died
 // or dies here: its handle refuses what the engine would record.
 func (c *Crash) afterHandler(ctx context.Context, n int) error {
-	if c != nil && (c.strike(afterEffect, n) || c.late(ctx)) {
+	if c != nil && (c.late(ctx) || c.strike(afterEffect, n)) {
 		return ErrCrashed
 	}
 	return nil
@@ -332,17 +346,17 @@ func (c *Crash) late(ctx context.Context) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	life, marked := ctx.Value(lifeKey{}).(int)
-	return c.struck && (c.restarts == 0 || marked && life < c.restarts)
+	return c.deaths > c.restarts || marked && life < c.restarts
 }
 
 // strike ends every process of the scenario, where this is the point.
 func (c *Crash) strike(at moment, n int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.struck || c.point != (point{at, n}) {
+	if c.deaths > c.restarts || c.deaths == len(c.points) || c.points[c.deaths] != (point{at, n}) {
 		return false
 	}
-	c.struck = true
+	c.deaths++
 	for _, h := range c.handles {
 		h.die()
 	}

@@ -191,7 +191,7 @@ func (h *handle) do(f func() error) error {
 func (h *handle) Commit(ctx context.Context, c *ringi.Commit) error {
 	n := h.crash.beforeCommit(h)
 	err := h.do(func() error { return h.store.Commit(ctx, c) })
-	if h.crash.afterCommit(n) {
+	if h.crash.afterCommit(h, n) {
 		return ErrCrashed
 	}
 	return err

@@ -85,6 +85,9 @@ func (p *painter) fold(first, next, line string) { p.foldIn(first, columns(first
 // foldIn is fold with a beginning that takes another number of columns than it
 // has characters: it is coloured. next takes as many.
 func (p *painter) foldIn(first string, taken int, next, line string) {
+	if line == "" {
+		first = strings.TrimRight(first, " ")
+	}
 	line = strings.ReplaceAll(line, "\t", "    ") // a terminal's own stops depend on the bar
 	room := p.width - taken
 	if p.width == 0 || columns(line) <= room {

@@ -288,11 +288,11 @@ func replayError(played error, sum *replaySummary) error {
 	case played != nil:
 		return played
 	case sum.Mismatches > 0:
-		return fmt.Errorf("%d messages differ from the recording; the first: %s", sum.Mismatches, sum.first)
+		return fmt.Errorf("messages that differ from the recording: %d; the first is %s", sum.Mismatches, sum.first)
 	case sum.Waiting > 0:
-		return waitingf("%d runs wait for a person", sum.Waiting)
+		return waitingf("runs that wait for a person: %d", sum.Waiting)
 	case sum.unfinished > 0:
-		return fmt.Errorf("%d conversations are not played to their end", sum.unfinished)
+		return fmt.Errorf("conversations that are not played to their end: %d", sum.unfinished)
 	}
 	return nil
 }

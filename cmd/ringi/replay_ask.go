@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/ringi-dev/ringi"
 )
@@ -29,6 +30,8 @@ func (e *env) askInTerminal(otherwise decider) (decider, error) {
 		}
 		var d ringi.Decision
 		switch word, err := ask.choose(ctx, "Run it?", "approve", "deny", "later"); {
+		case errors.Is(err, errNothingDecided):
+			return d, false, nil
 		case err != nil:
 			return d, false, err
 		case word == "approve":

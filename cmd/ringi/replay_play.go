@@ -46,18 +46,21 @@ func (p *player) playAll(ctx context.Context, scripts []*script, resume bool) er
 			}
 		})
 	}
+	begun := 0
 	for _, s := range scripts {
 		if ctx.Err() != nil {
 			break
 		}
 		todo <- s
+		begun++
 	}
 	close(todo)
 	wg.Wait()
-	if err := context.Cause(ctx); err != nil {
-		return err // the errors of the threads say no more than that
+	err := errors.Join(errs...)
+	if ctx.Err() != nil && (err != nil || begun < len(scripts)) {
+		return ctx.Err() // the errors of the threads say no more than that
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // play plays one conversation to its end, or to where a person must answer.
@@ -65,12 +68,12 @@ func (p *player) playAll(ctx context.Context, scripts []*script, resume bool) er
 // commit left is the store's to say.
 func (p *player) play(ctx context.Context, s *script, look bool) error {
 	var at standing
-	var patience patience
+	var rest patience
 	for {
 		var err error
 		if look {
 			if at, err = p.look(ctx, s); err == nil {
-				patience.saw(at)
+				rest.saw(at)
 			}
 		}
 		if err == nil {
@@ -86,7 +89,7 @@ func (p *player) play(ctx context.Context, s *script, look bool) error {
 		if err == nil {
 			continue
 		}
-		if ctx.Err() != nil || !patience.left(err, p.lease) {
+		if ctx.Err() != nil || !rest.left(err, p.lease) {
 			return err
 		}
 		sleep(ctx, retryPause)

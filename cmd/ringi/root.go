@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -67,9 +68,12 @@ func newRootCommand(e *env) *cobra.Command {
 		Long:          rootLong,
 		Example:       rootExample,
 		Version:       version(),
-		Args:          cobra.NoArgs,
+		Args:          noSuchCommand,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+
+		SuggestionsMinimumDistance: 2,
+		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&e.store, "store", "", "the store: sqlite:FILE (default $RINGI_STORE)")
@@ -82,10 +86,21 @@ func newRootCommand(e *env) *cobra.Command {
 		newPendingCommand(e), newShowCommand(e),
 		newApproveCommand(e), newDenyCommand(e), newEditCommand(e), newFillCommand(e), newRespondCommand(e),
 		newOutcomeCommand(e), newTakeBackCommand(e), newCancelCommand(e),
-		newVerifyCommand(e), newStoreCommand(e),
+		newVerifyCommand(e), newStoreCommand(e), newReplayCommand(e), newToolsCommand(e),
 	)
 	markStarted(e, root)
 	return root
+}
+
+// noSuchCommand refuses a first word that is no command, and names the nearest.
+func noSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		return fmt.Errorf("unknown command %q; the nearest is %s", args[0], near[0])
+	}
+	return fmt.Errorf("unknown command %q", args[0])
 }
 
 // markStarted notes that a command runs: an error before that is one of usage.

@@ -133,14 +133,18 @@ func (p *painter) warnings(v requestView) {
 
 // input writes what will run: every byte of it.
 func (p *painter) input(v requestView) {
-	title := "Exactly what will run"
+	title, bytes := "Exactly what will run", "  "+size(string(v.Call.Input))
 	switch {
 	case v.Kind == ringi.KindOutcome:
 		title = "What was started"
+	case v.Kind == ringi.KindInput || v.Kind == ringi.KindApprovalAndInput:
+		title = "The model's part of what will run"
+	case v.Kind == ringi.KindResult:
+		title = "What somebody else is to do"
 	case len(v.Masked) > 0:
-		title = "What will run, with masked values"
+		title, bytes = "What will run, with masked values", "" // the length of a secret is part of it
 	}
-	p.put("\n%s  %s\n", p.in(bold, title), size(string(v.Call.Input)))
+	p.put("\n%s%s\n", p.in(bold, title), bytes)
 	p.frame(string(v.Call.Input))
 	for _, s := range spelled(string(v.Call.Input)) {
 		what := "reads as"
@@ -285,7 +289,7 @@ func initiatorText(ids []string) string {
 }
 
 func decidersText(v requestView) string {
-	text := "any person with a login"
+	text := "any person"
 	if !v.Deciders.IsZero() {
 		var who []string
 		for _, id := range v.Deciders.People {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -306,8 +307,9 @@ func damaged(err error) error {
 // print writes the report.
 func (v *verifier) print() error {
 	r := &v.report
-	r.Proves = v.proves()
+	proves := v.proves()
 	if v.e.json {
+		r.Proves = strings.ReplaceAll(proves, "\n", " ")
 		return v.e.printJSON(r)
 	}
 	p := v.e.paints(v.e.out)
@@ -322,7 +324,7 @@ func (v *verifier) print() error {
 	if r.Erased > 0 {
 		p.put("Payloads of %s were erased, and a record says so; the chain holds without them.\n", plain(count(r.Erased, "record")))
 	}
-	p.put("%s\n", plain(r.Proves))
+	p.put("%s\n", plain(proves))
 	return p.flush(v.e.out)
 }
 

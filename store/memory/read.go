@@ -28,16 +28,6 @@ func (s *Store) Load(ctx context.Context, space, runID string) (*ringi.StoredRun
 	return out, nil
 }
 
-// copyOut gives a run records of its own.
-func copyOut(out *ringi.StoredRun) {
-	n := 0
-	for i := range out.Records {
-		n += len(out.Records[i].Head) + len(out.Records[i].Payload) + len(out.Records[i].Salt)
-	}
-	k := make(block, 0, n)
-	out.Records = copyRecords(&k, out.Records)
-}
-
 // Row returns a run's row.
 func (s *Store) Row(ctx context.Context, space, runID string) (ringi.RunRow, error) {
 	if err := s.begin(ctx); err != nil {

@@ -220,29 +220,3 @@ func (sp *space) request(id string) *request {
 
 func noRun(id string) error     { return fmt.Errorf("run %s: %w", id, ringi.ErrNotFound) }
 func noRequest(id string) error { return fmt.Errorf("request %s: %w", id, ringi.ErrNotFound) }
-
-// timeOf returns the time of a number of microseconds.
-func timeOf(us int64) time.Time { return time.UnixMicro(us).UTC() }
-
-// micros cuts a time to what is kept: UTC microseconds, zero for zero.
-func micros(t time.Time) time.Time {
-	if t.IsZero() {
-		return time.Time{}
-	}
-	return timeOf(t.UnixMicro())
-}
-
-// block is one piece of memory for many byte slices. Its capacity is made
-// before the first cut, so that it never moves.
-type block []byte
-
-// cut copies b into the block. nil stays nil, and no slice reaches into the
-// next.
-func (k *block) cut(b []byte) []byte {
-	if b == nil {
-		return nil
-	}
-	n := len(*k)
-	*k = append(*k, b...)
-	return (*k)[n:len(*k):len(*k)]
-}

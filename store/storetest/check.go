@@ -154,7 +154,8 @@ func (g *stage) refused(c *ringi.Commit, want refusal) {
 	}
 }
 
-// state reads all that a commit could have changed.
+// state reads all that a commit could have changed, into memory of its own: a
+// store that shared its own would change what was read before.
 func (g *stage) state(c *ringi.Commit) map[string]any {
 	g.t.Helper()
 	all := map[string]any{"woken": g.woken.list()}
@@ -168,13 +169,16 @@ func (g *stage) state(c *ringi.Commit) map[string]any {
 			if err != nil {
 				g.t.Fatal(err)
 			}
-			all["run "+sp+"/"+r.ID] = *run
+			all["run "+sp+"/"+r.ID] = ringi.StoredRun{Row: run.Row, Records: cloned(run.Records)}
 		}
 		reqs, err := g.Requests(ctx, ringi.RequestQuery{Space: sp, State: everyState, Limit: 1000})
 		if err != nil {
 			g.t.Fatal(err)
 		}
-		all["requests of "+sp] = reqs
+		for i := range reqs {
+			reqs[i].Body = bytes.Clone(reqs[i].Body)
+		}
+		all["requests of "+sp] = slices.Clone(reqs)
 	}
 	for d := range c.Tools {
 		b, err := g.Tool(ctx, d)
@@ -182,6 +186,16 @@ func (g *stage) state(c *ringi.Commit) map[string]any {
 		all["tool "+d+" is missing"] = errors.Is(err, ringi.ErrNotFound)
 	}
 	return all
+}
+
+// cloned returns a copy of records.
+func cloned(recs []ringi.Record) []ringi.Record {
+	recs = slices.Clone(recs)
+	for i := range recs {
+		r := &recs[i]
+		r.Head, r.Payload, r.Salt = bytes.Clone(r.Head), bytes.Clone(r.Payload), bytes.Clone(r.Salt)
+	}
+	return recs
 }
 
 var everyState = []ringi.RequestState{ringi.Pending, ringi.Granted, ringi.Refused, ringi.Expired,

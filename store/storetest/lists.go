@@ -142,11 +142,9 @@ func requestPages(t *testing.T, g *stage) {
 	}
 	for _, size := range []int{1, 2, 5, 12, 20} {
 		var got []string
-		for q := (ringi.RequestQuery{Space: space, Limit: size}); ; {
-			page := ids(g.list(q))
-			if len(page) == 0 {
-				break
-			}
+		q := ringi.RequestQuery{Space: space, Limit: size}
+		page := ids(g.list(q))
+		for ; len(page) > 0 && len(got) <= len(all); page = ids(g.list(q)) {
 			got = append(got, page...)
 			q.After = page[len(page)-1]
 		}

@@ -52,44 +52,13 @@ func thief(t *testing.T, o opener) {
 		}
 		return g, th
 	}
-	// Every case starts with a run of four records.
-	cases := []struct {
-		name  string
-		act   func(th Thief) error
-		after func(recs []ringi.Record) []ringi.Record
-	}{
-		{"UpdateRecord", func(th Thief) error {
-			return th.UpdateRecord(space, "run_1", 2, func(r *ringi.Record) { r.Payload = []byte("forged"); r.Salt = nil })
-		}, func(recs []ringi.Record) []ringi.Record {
-			recs[1].Payload, recs[1].Salt = []byte("forged"), nil
-			return recs
-		}},
-		{"DeleteRecord", func(th Thief) error { return th.DeleteRecord(space, "run_1", 2) },
-			func(recs []ringi.Record) []ringi.Record { return slices.Delete(recs, 1, 2) }},
-		{"DeleteLastRecord", func(th Thief) error { return th.DeleteRecord(space, "run_1", 4) },
-			func(recs []ringi.Record) []ringi.Record { return recs[:3] }},
-		{"InsertRecord", func(th Thief) error { return th.InsertRecord(space, "run_1", forged(3)) },
-			func(recs []ringi.Record) []ringi.Record {
-				recs = slices.Insert(recs, 2, forged(3))
-				recs[3].Seq, recs[4].Seq = 4, 5
-				return recs
-			}},
-		{"InsertRecordAtTheEnd", func(th Thief) error { return th.InsertRecord(space, "run_1", forged(5)) },
-			func(recs []ringi.Record) []ringi.Record { return append(recs, forged(5)) }},
-		{"SwapRecords", func(th Thief) error { return th.SwapRecords(space, "run_1", 2, 4) },
-			func(recs []ringi.Record) []ringi.Record {
-				recs[1], recs[3] = recs[3], recs[1]
-				recs[1].Seq, recs[3].Seq = 2, 4
-				return recs
-			}},
-	}
-	for _, c := range cases {
+	for _, c := range theftOfRecords() {
 		t.Run("S03_"+c.name, func(t *testing.T) {
 			g, th := steal(t)
 			g.commit(first("run_1", "thr_1"))
 			g.commit(first("run_2", "thr_2"))
 			g.commit(settle(g.row("run_1"), ringi.EventCancelRequested, ringi.EventRequestClosed, ringi.EventCancelRequested))
-			before := g.load("run_1").Records
+			before := cloned(g.load("run_1").Records)
 			other := g.load("run_2")
 			if err := c.act(th); err != nil {
 				t.Fatal(err)
@@ -119,6 +88,49 @@ func thief(t *testing.T, o opener) {
 			}
 		}
 	})
+}
+
+// theft is one raw change of a run of four records, and what is left of them.
+type theft struct {
+	name  string
+	act   func(th Thief) error
+	after func(recs []ringi.Record) []ringi.Record
+}
+
+func theftOfRecords() []theft {
+	return []theft{
+		{"UpdateRecord", func(th Thief) error {
+			return th.UpdateRecord(space, "run_1", 2, func(r *ringi.Record) { r.Payload = []byte("forged"); r.Salt = nil })
+		}, func(recs []ringi.Record) []ringi.Record {
+			recs[1].Payload, recs[1].Salt = []byte("forged"), nil
+			return recs
+		}},
+		{"UpdateRecordInPlace", func(th Thief) error {
+			return th.UpdateRecord(space, "run_1", 3, func(r *ringi.Record) { r.Head[0] ^= 1; r.Hash[31] ^= 1 })
+		}, func(recs []ringi.Record) []ringi.Record {
+			recs[2].Head[0] ^= 1
+			recs[2].Hash[31] ^= 1
+			return recs
+		}},
+		{"DeleteRecord", func(th Thief) error { return th.DeleteRecord(space, "run_1", 2) },
+			func(recs []ringi.Record) []ringi.Record { return slices.Delete(recs, 1, 2) }},
+		{"DeleteLastRecord", func(th Thief) error { return th.DeleteRecord(space, "run_1", 4) },
+			func(recs []ringi.Record) []ringi.Record { return recs[:3] }},
+		{"InsertRecord", func(th Thief) error { return th.InsertRecord(space, "run_1", forged(3)) },
+			func(recs []ringi.Record) []ringi.Record {
+				recs = slices.Insert(recs, 2, forged(3))
+				recs[3].Seq, recs[4].Seq = 4, 5
+				return recs
+			}},
+		{"InsertRecordAtTheEnd", func(th Thief) error { return th.InsertRecord(space, "run_1", forged(5)) },
+			func(recs []ringi.Record) []ringi.Record { return append(recs, forged(5)) }},
+		{"SwapRecords", func(th Thief) error { return th.SwapRecords(space, "run_1", 2, 4) },
+			func(recs []ringi.Record) []ringi.Record {
+				recs[1], recs[3] = recs[3], recs[1]
+				recs[1].Seq, recs[3].Seq = 2, 4
+				return recs
+			}},
+	}
 }
 
 func forged(seq int64) ringi.Record {

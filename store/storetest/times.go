@@ -66,8 +66,11 @@ func setBackAfterExpiry(t *testing.T, g *stage) {
 	yes := approve("req_2", g.clock.Now())
 	yes.UseBy = deadline
 	g.decide("run_1", yes)
+	c := settle(g.row("run_1"), ringi.EventCancelRequested)
+	c.Row.Deadline = deadline
+	g.commit(c)
 	row := g.row("run_1")
-	c := settle(row, ringi.EventApprovalDecided)
+	c = settle(row, ringi.EventApprovalDecided)
 	c.Changes = []ringi.RequestChange{approve("req_1", deadline)}
 
 	g.clock.Set(deadline.Add(time.Second))
@@ -80,6 +83,10 @@ func setBackAfterExpiry(t *testing.T, g *stage) {
 		use.Changes = []ringi.RequestChange{spend("req_2")}
 		g.refused(use, past("req_2", ringi.Granted, deadline))
 		order(t, "pending requests", ids(g.list(ringi.RequestQuery{Space: space})))
+		if s := g.request("req_1").State; s != ringi.Expired {
+			t.Errorf("req_1 shows as %s, want expired", s)
+		}
+		order(t, "runnable runs", g.canRun(), "run_1", "run_2")
 	}
 	g.clock.Set(deadline.Add(-time.Hour))
 	g.refused(c, is(ringi.ErrClock))
