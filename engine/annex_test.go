@@ -77,6 +77,7 @@ func TestAnnex_CallIDs(t *testing.T) {
 	w.cfg.Space = "default"
 	w.says(named("call_7", "pay", `{"n":0}`))
 	e := w.engine()
+	w.cfg.Limits = ringi.Limits{Denied: -1}
 	res := w.run(e, ringi.RunStart{Thread: "thr_a"})
 	earlier := res.Pending[0]
 	w.decide(e, earlier.Approve(ana))
@@ -271,7 +272,8 @@ func TestAnnex_Edits(t *testing.T) {
 		runs  string // empty: refused
 	}{
 		{`{}`, `{}`}, {`{ }`, `{ }`}, {`{"tool":"find","name":"find"}`, `{"tool":"find","name":"find"}`}, {`{"n":1}`, `{"n":1}`},
-		{``, ``}, {`null`, ``}, {`"{}"`, ``}, {`[]`, ``}, {`true`, ``}, {`0`, ``}, {`"x"`, ``}, {`{"n":1`, ``}, {`{"n":1}{"n":2}`, ``}, {`{"n":1,"n":2}`, ``},
+		{``, `{}`}, {`null`, `{}`}, {`"{}"`, `{}`}, // spellings of {}, as from a model
+		{`[]`, ``}, {`true`, ``}, {`0`, ``}, {`"x"`, ``}, {`{"n":1`, ``}, {`{"n":1}{"n":2}`, ``}, {`{"n":1,"n":2}`, ``},
 		{"\ufeff{}", ``}, {`{"t":"\ud800"}`, ``}, {`{"n":1e999}`, ``},
 	} {
 		t.Run(fmt.Sprintf("%q", c.input), func(t *testing.T) {
@@ -280,6 +282,7 @@ func TestAnnex_Edits(t *testing.T) {
 			e := w.engine()
 			id, pending := w.pendingOf(e, 1)
 			d := pending[0].Edit(ana, json.RawMessage(c.input))
+			d.AndApprove = c.runs != c.input // other bytes than the proposed are not approved with them
 			set, err := e.Decide(t.Context(), d)
 			if c.runs == "" {
 				if _, ok := errors.AsType[*ringi.InputError](err); !ok {
@@ -289,8 +292,8 @@ func TestAnnex_Edits(t *testing.T) {
 				w.wantRan()
 				return
 			}
-			if err != nil || set.Request.Call.Tool != "pay" || string(set.Request.Call.Input) != c.runs {
-				t.Fatalf("the edit: %+v, %v", set.Request.Call, err)
+			if err != nil || set.Request.Call.Tool != "pay" || string(set.Request.Call.Input) != c.runs || set.Request.State != ringi.Pending {
+				t.Fatalf("the edit: %+v, %s, %v", set.Request.Call, set.Request.State, err)
 			}
 			w.decide(e, set.Request.Approve(ana))
 			wantStatus(t, w.resume(w.restart(), id), ringi.Completed, 0)

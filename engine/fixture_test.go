@@ -195,3 +195,15 @@ func wantErr(t *testing.T, err, want error) {
 		t.Errorf("error %v, want %v", err, want)
 	}
 }
+
+// eventually waits for what another goroutine is about to do.
+func (w *world) eventually(holds func() bool) {
+	w.t.Helper()
+	for range 5000 {
+		if holds() {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	w.t.Fatal("it never came")
+}

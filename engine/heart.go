@@ -22,8 +22,10 @@ type heart struct {
 	// undriven are runs that this engine may still own and nobody drives: an
 	// activation ended in an error, and giving the run back failed too.
 	undriven map[string]string // run id to space
-	last     time.Time         // of the last beat, in the store's time
 	timer    *time.Timer
+
+	beating sync.Mutex
+	last    time.Time // of the last beat, in the store's time
 }
 
 func newHeart(e *Engine) *heart {
@@ -71,23 +73,18 @@ func (h *heart) orphan(space, runID string) {
 }
 
 // beat renews the heartbeat where a third of the lease has passed in the
-// store's time. Every commit of an owner asks for it.
+// store's time. Every commit of an owner asks for it, and waits for one that
+// is on its way: a claim without a living heartbeat is refused.
 func (h *heart) beat(ctx context.Context, at time.Time) error {
-	h.mu.Lock()
-	due := h.last.IsZero() || at.Sub(h.last) >= h.every
-	if due {
-		h.last = at
-	}
-	h.mu.Unlock()
-	if !due {
+	h.beating.Lock()
+	defer h.beating.Unlock()
+	if !h.last.IsZero() && at.Sub(h.last) < h.every {
 		return nil
 	}
 	if err := h.e.store.Beat(ctx, h.owner, h.e.cfg.Lease); err != nil {
-		h.mu.Lock()
-		h.last = time.Time{}
-		h.mu.Unlock()
 		return fmt.Errorf("beat: %w", err)
 	}
+	h.last = at
 	return nil
 }
 

@@ -228,6 +228,7 @@ func TestUnknownOutcome(t *testing.T) {
 			w := newWorld(t)
 			var keys []string
 			first := true
+			free, late := make(chan struct{}), make(chan struct{})
 			w.tool(ringi.Tool{Name: "slow", Effect: ringi.NonIdempotentWrite, Timeout: 20 * time.Millisecond}, func(ctx context.Context, call ringi.ToolCall) (ringi.ToolResult, error) {
 				tc, _ := ringi.ToolContextFrom(ctx)
 				w.mu.Lock()
@@ -236,7 +237,8 @@ func TestUnknownOutcome(t *testing.T) {
 				first = false
 				w.mu.Unlock()
 				if wait {
-					time.Sleep(60 * time.Millisecond)
+					<-free // long after the time limit
+					defer close(late)
 				}
 				return ringi.ToolResult{Output: "late"}, nil
 			})
@@ -246,7 +248,12 @@ func TestUnknownOutcome(t *testing.T) {
 			w.decide(e, res.Pending[0].Approve(ana))
 			res = w.resume(e, res.RunID)
 			wantStatus(t, res, ringi.WaitingForOutcome, 1)
-			time.Sleep(80 * time.Millisecond)
+			close(free)
+			<-late
+			w.eventually(func() bool {
+				late, err := w.store.Attempts(t.Context(), "default", res.RunID)
+				return err == nil && len(late) > 0
+			})
 			req, err := e.Request(t.Context(), res.Pending[0].ID)
 			if err != nil || req.Evidence != "late" {
 				t.Errorf("evidence %q, %v", req.Evidence, err)

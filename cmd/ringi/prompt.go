@@ -71,17 +71,23 @@ func (p *prompt) line(ctx context.Context, question string) (string, error) {
 	return p.read(ctx, question, readLine)
 }
 
-// secret is line without an echo.
+// secret is line without an echo: it is off before the question stands there.
 func (p *prompt) secret(ctx context.Context, question string) (string, error) {
-	state, err := term.GetState(int(p.tt.Fd()))
+	fd := int(p.tt.Fd())
+	state, err := term.MakeRaw(fd)
 	if err != nil {
-		return "", fmt.Errorf("read terminal: %w", err)
+		return "", fmt.Errorf("turn echo off: %w", err)
 	}
-	defer p.e.tell("\n")
-	defer term.Restore(int(p.tt.Fd()), state) // where the read was left behind
-	return p.read(ctx, question, func(f *os.File) (string, error) {
-		b, err := term.ReadPassword(int(f.Fd()))
-		return string(b), err
+	defer term.Restore(fd, state) // also where the read was left behind
+	return p.read(ctx, "", func(f *os.File) (string, error) {
+		screen := term.NewTerminal(struct {
+			io.Reader
+			io.Writer
+		}{f, p.e.err}, "")
+		if err := screen.SetSize(max(width(f), 20), 1); err != nil {
+			return "", err
+		}
+		return screen.ReadPassword(question)
 	})
 }
 

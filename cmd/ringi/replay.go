@@ -211,13 +211,16 @@ func (e *env) claimForReplay(ctx context.Context, store ringi.Store, recipe stri
 	return nil
 }
 
-// isEmpty reports whether a store has neither runs nor keys.
+// isEmpty reports whether a store has neither runs nor keys, in this space or
+// the usual one; a run that waits for an owner counts in any space.
 func (e *env) isEmpty(ctx context.Context, store ringi.Store) (bool, error) {
-	rows, err := store.Runs(ctx, ringi.RunQuery{Space: e.space, Limit: 1})
-	if err != nil || len(rows) > 0 {
-		return false, err
+	for _, space := range []string{e.space, "default"} {
+		rows, err := store.Runs(ctx, ringi.RunQuery{Space: space, Limit: 1})
+		if err != nil || len(rows) > 0 {
+			return false, err
+		}
 	}
-	open, err := store.Runnable(ctx, 1) // of any space
+	open, err := store.Runnable(ctx, 1)
 	if err != nil || len(open) > 0 {
 		return false, err
 	}

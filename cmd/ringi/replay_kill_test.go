@@ -75,7 +75,7 @@ func killedFiles(t *testing.T) recordingFiles {
 }
 
 // copies makes a recording of n times the conversations of another.
-func copies(t *testing.T, r recordingFiles, n int) recordingFiles {
+func copies(t testing.TB, r recordingFiles, n int) recordingFiles {
 	t.Helper()
 	text, err := os.ReadFile(r.transcripts)
 	if err != nil {

@@ -321,6 +321,7 @@ func TestReplayRefuses(t *testing.T) {
 	}{
 		{"a store that is real", []string{"--store", real}, "no replay made"},
 		{"a store that is real, taken up", []string{"--store", real, "--resume"}, "no replay made"},
+		{"a store that is real, in another space", []string{"--store", real, "--space", "other"}, "no replay made"},
 		{"a store that was played", []string{"--store", played}, "--resume"},
 		{"another join", []string{"--store", played, "--resume", "--join", "4"}, "join"},
 		{"later in memory", []string{"--approve", "later"}, "sqlite:FILE"},
@@ -628,5 +629,28 @@ func TestReplayDeciderFails(t *testing.T) {
 	sum, err := summarize(t.Context(), store, "default", rec.scripts, 1)
 	if err != nil || sum.Waiting != 3 {
 		t.Fatalf("%d runs wait, %v; want 3", sum.Waiting, err)
+	}
+}
+
+// All conversations of the airline, or 35 copies of our own.
+func BenchmarkReplay(b *testing.B) {
+	files, ok := findAirline()
+	if !ok {
+		files = copies(b, shed(), 35)
+	}
+	for _, name := range []string{"memory", "sqlite"} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				store := "memory"
+				if name == "sqlite" {
+					store = "sqlite:" + filepath.Join(b.TempDir(), "replay.db")
+				}
+				e, _, errs := testEnv()
+				if code := execute(b.Context(), e, append(files.args(), "--store", store)); code != exitDone {
+					b.Fatalf("exit %d: %s", code, errs)
+				}
+			}
+		})
 	}
 }
