@@ -214,9 +214,6 @@ func TestF58_EveryStatusIsLoadedAndContinued(t *testing.T) {
 			if got := w.sent()[2].Results[1]; got.Text() != done.Results[1].Text() || got.Outcome != done.Results[1].Outcome {
 				t.Errorf("the next run reads %+v, the first told %+v", got, done.Results[1])
 			}
-			if name == "cancelled" {
-				t.Skip("fault: end-not-told-on-cancel")
-			}
 			if ends[res.RunID] != 1 || ends[next.RunID] != 1 {
 				t.Errorf("told of an end %d and %d times", ends[res.RunID], ends[next.RunID])
 			}
@@ -265,7 +262,6 @@ func TestF60_TheSameDeniedCallIsNotAskedForEver(t *testing.T) {
 // What is counted bounds what is asked: a call that a person approved runs,
 // however often others like it were denied.
 func TestF60_AnApprovalStandsBesideDenials(t *testing.T) {
-	t.Skip("fault: denial-budget-refuses-approved")
 	for _, scope := range []ringi.DenyScope{ringi.ThisCall, ringi.ThisTool} {
 		for _, first := range []bool{true, false} {
 			w := newWorld(t)
@@ -674,7 +670,6 @@ func TestF78_ARequestShowsTheStoredCall(t *testing.T) {
 
 // What a process shows of a tool is the definition that the request binds.
 func TestF78_AForeignDefinitionIsNotShown(t *testing.T) {
-	t.Skip("fault: definition-not-checked")
 	for name, forge := range map[string]func([]byte) ([]byte, error){
 		"changed": func(b []byte) ([]byte, error) {
 			return []byte(strings.ReplaceAll(strings.Replace(string(b), "wipes the disk", "shows the date", 1), `"admin_only":true`, `"admin_only":false`)), nil

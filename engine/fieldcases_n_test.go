@@ -195,7 +195,6 @@ func TestF165_AnAnswerThatDoesNotFitUsesNothingUp(t *testing.T) {
 // Whatever a model's adapter does with what it is handed: neither what a person
 // typed nor who decided is in it.
 func TestF165_TypedValuesReachTheToolAlone(t *testing.T) {
-	t.Skip("fault: model-request-carries-approval")
 	w := newWorld(t)
 	w.askAmount()
 	w.says(calls("transfer", `{"to":"bob"}`))

@@ -3,6 +3,7 @@ package ringitest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -66,6 +67,9 @@ func Witness(by ringi.Principal, ran *Effects) Reaction {
 		return r.DidNotRun(by), nil
 	}
 }
+
+// errNoAnswer is what an approver returns whose script has ended.
+var errNoAnswer = errors.New("script has no answer left")
 
 // Approver answers the requests of runs by script. Give its Decide to
 // engine.Config.OnApprovalRequired. It is safe for concurrent use.

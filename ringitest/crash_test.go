@@ -3,6 +3,7 @@ package ringitest_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/ringi-dev/ringi"
@@ -85,6 +86,34 @@ func TestEveryCrashWithACallback(t *testing.T) {
 	})
 }
 
+// TestCrashesTwice dies a second time, in what the first death left to do.
+func TestCrashesTwice(t *testing.T) {
+	undisturbed, twice := 0, 0
+	ringitest.CrashesTwice(t, func(t *testing.T, c *ringitest.Crash) {
+		c.Engine(asking(&c.Effects))
+		lives := 0
+		res := c.Run(hello)
+		if err := c.Do(func(context.Context, *engine.Engine) error { lives++; return nil }); err != nil || lives != 1 {
+			t.Errorf("%d lives in a step that commits nothing, %v", lives, err)
+		}
+		res = c.Settle(res, ringitest.Witness(ringitest.Ana, &c.Effects))
+		if err := res.Err(); err != nil || !c.Struck() {
+			t.Errorf("%v, struck %t", err, c.Struck())
+		}
+		c.Effects.WantOnce(t)
+		switch strings.Count(t.Name(), "/") {
+		case 0:
+			undisturbed++
+		case 2:
+			twice++
+		}
+	})
+	// Six commits and a handler are 14 points, and a death leaves about half.
+	if undisturbed != 1 || twice < 14*4 {
+		t.Errorf("%d undisturbed, %d with two deaths", undisturbed, twice)
+	}
+}
+
 // A scenario may have steps of its own.
 func TestCrashDo(t *testing.T) {
 	ringitest.Crashes(t, func(t *testing.T, c *ringitest.Crash) {
@@ -124,8 +153,13 @@ func TestFaults(t *testing.T) {
 			for range 20 {
 				faultyRun(t, c.faults)
 			}
-			if c.faults.Count() == 0 {
+			n := c.faults.Count()
+			if n == 0 {
 				t.Error("nothing failed")
+			}
+			c.faults.Stop()
+			if faultyRun(t, c.faults); c.faults.Count() != n {
+				t.Error("a stopped fault goes on")
 			}
 		})
 	}

@@ -2,7 +2,6 @@ package ringitest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -210,6 +209,3 @@ func (m *Model) LastResults() []ringi.ToolResult {
 	}
 	return nil
 }
-
-// errNoAnswer is what an approver returns whose script has ended.
-var errNoAnswer = errors.New("script has no answer left")

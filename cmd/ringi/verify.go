@@ -176,7 +176,7 @@ func (v *verifier) run(ctx context.Context, row ringi.RunRow) error {
 	var why string
 	for range 10 {
 		var err error
-		got, why, err = v.once(ctx, row.ID)
+		got, why, err = v.once(ctx, row)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -205,22 +205,25 @@ func (v *verifier) run(ctx context.Context, row ringi.RunRow) error {
 	if why != "" {
 		v.broken(row.ID, "%s", why)
 	}
-	if row.Corrupt != "" && row.Corrupt != why {
+	if row.MAC != "" && !v.report.Keyed {
+		v.broken(row.ID, "it is signed, and the store remembers no key: its key memory was taken away")
+	}
+	if row.Corrupt != "" && why == "" {
 		v.broken(row.ID, "marked corrupt when it was read: %s", row.Corrupt)
 	}
 	return nil
 }
 
 // once checks a run as it stands; why says what is broken.
-func (v *verifier) once(ctx context.Context, id string) (got engine.Verification, why string, err error) {
-	if got, err = v.engine.Verify(ctx, id); err != nil || got.Broken != "" {
+func (v *verifier) once(ctx context.Context, run ringi.RunRow) (got engine.Verification, why string, err error) {
+	if got, err = v.engine.Verify(ctx, run.ID); err != nil || got.Broken != "" {
 		return got, got.Broken, err
 	}
-	if got.Erased > 0 {
-		return got, "", nil // what was erased cannot be compared
+	if got.Erased > 0 || run.Corrupt != "" {
+		return got, "", nil // what was erased cannot be compared, what is marked is not read
 	}
 	n := 0
-	q := ringi.RequestQuery{Space: v.e.space, RunID: id, State: requestStates, Limit: 1000}
+	q := ringi.RequestQuery{Space: v.e.space, RunID: run.ID, State: requestStates, Limit: 1000}
 	for {
 		rows, err := v.store.Requests(ctx, q)
 		if err != nil {
@@ -332,6 +335,8 @@ func (v *verifier) print() error {
 func (v *verifier) proves() string {
 	const not = "\nNot shown: that no run was taken away whole, and that the file is not an older copy\nof itself. That needs an anchor outside the store."
 	switch r := v.report; {
+	case len(r.Broken) > 0 && r.Signed && !r.Keyed:
+		return "Something is not as it was written, or this store was never keyed: then say --without-key."
 	case len(r.Broken) > 0:
 		return "Something is not as it was written: nothing of a broken run is decided or executed."
 	case len(r.Unchecked) > 0:

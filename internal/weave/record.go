@@ -53,6 +53,9 @@ const (
 	answer   = "approve\n"
 )
 
+// columns is the width of the terminal.
+const columns = 100
+
 // patience bounds a recording that hangs.
 const patience = time.Minute
 
@@ -62,7 +65,7 @@ func terminal(bin, dir string) (string, error) {
 	cmd := exec.Command(bin, "try")
 	cmd.Dir = dir
 	cmd.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "TERM=xterm", "NO_COLOR=1"}
-	f, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: 100})
+	f, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: columns})
 	if err != nil {
 		return "", fmt.Errorf("start ringi in a terminal: %w", err)
 	}
@@ -73,7 +76,24 @@ func terminal(bin, dir string) (string, error) {
 	if err := errors.Join(err, cmd.Wait()); err != nil {
 		return "", fmt.Errorf("record ringi try: %w\n%s", err, shown)
 	}
-	return "$ ringi try\n" + strings.ReplaceAll(shown, "\r", ""), nil
+	return "$ ringi try\n" + folded(strings.ReplaceAll(shown, "\r", "")), nil
+}
+
+// folded breaks lines where the terminal breaks them.
+func folded(text string) string {
+	var out strings.Builder
+	column := 0
+	for _, r := range text {
+		if r != '\n' && column == columns {
+			out.WriteByte('\n')
+			column = 0
+		}
+		out.WriteRune(r)
+		if column++; r == '\n' {
+			column = 0
+		}
+	}
+	return out.String()
 }
 
 // talk reads what a program shows, and answers its question once.

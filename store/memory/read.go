@@ -76,8 +76,15 @@ func (s *Store) Runs(ctx context.Context, q ringi.RunQuery) ([]ringi.RunRow, err
 	} else if sp != nil && sp.threads[q.Thread] != nil {
 		from = sp.threads[q.Thread].runs
 	}
+	last := len(from) - 1
+	if q.After != "" {
+		last = slices.IndexFunc(from, func(r *run) bool { return r.row.ID == q.After }) - 1
+		if last < -1 {
+			return nil, noRun(q.After)
+		}
+	}
 	var out []ringi.RunRow
-	for i := len(from) - 1; i >= 0 && len(out) < limit(q.Limit, 100); i-- {
+	for i := last; i >= 0 && len(out) < limit(q.Limit, 100); i-- {
 		if len(q.Status) == 0 || slices.Contains(q.Status, from[i].row.Status) {
 			out = append(out, from[i].row)
 		}

@@ -99,6 +99,11 @@ const readTranscript = `
 
 // Runs lists run rows of a space, the newest first.
 func (s *Store) Runs(ctx context.Context, q ringi.RunQuery) ([]ringi.RunRow, error) {
+	if q.After != "" {
+		if _, err := s.Row(ctx, q.Space, q.After); err != nil {
+			return nil, fmt.Errorf("list runs after %s: %w", q.After, err)
+		}
+	}
 	query, args := runsQuery(q)
 	rows, err := s.read.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -125,6 +130,10 @@ func runsQuery(q ringi.RunQuery) (string, []any) {
 		for _, status := range q.Status {
 			args = append(args, string(status))
 		}
+	}
+	if q.After != "" {
+		b.WriteString(` AND n < (SELECT n FROM runs WHERE space = ? AND id = ?)`)
+		args = append(args, q.Space, q.After)
 	}
 	b.WriteString(` ORDER BY n DESC LIMIT ?`)
 	return b.String(), append(args, bounded(q.Limit, 100))

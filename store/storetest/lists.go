@@ -187,6 +187,9 @@ func runFilters(t *testing.T, g *stage) {
 	}{
 		{"all, newest first", ringi.RunQuery{}, []string{"run_b", "run_a", "run_c"}},
 		{"two", ringi.RunQuery{Limit: 2}, []string{"run_b", "run_a"}},
+		{"behind one", ringi.RunQuery{After: "run_b"}, []string{"run_a", "run_c"}},
+		{"behind the last", ringi.RunQuery{After: "run_c"}, nil},
+		{"one behind one of a thread", ringi.RunQuery{Thread: "thr_1", After: "run_a", Limit: 1}, []string{"run_c"}},
 		{"thread", ringi.RunQuery{Thread: "thr_1"}, []string{"run_a", "run_c"}},
 		{"unknown thread", ringi.RunQuery{Thread: "thr_9"}, nil},
 		{"status", ringi.RunQuery{Status: []ringi.RunStatus{ringi.Completed}}, []string{"run_c"}},
