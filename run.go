@@ -110,6 +110,31 @@ func or[T int | time.Duration](v *T, d T) {
 	}
 }
 
+// Beyond returns l with the fields that equal d's zeroed: what differs from d.
+// Or(d) gives l back.
+func (l Limits) Beyond(d Limits) Limits {
+	beyond(&l.Steps, d.Steps)
+	beyond(&l.ToolCalls, d.ToolCalls)
+	beyond(&l.CallsPerTurn, d.CallsPerTurn)
+	beyond(&l.ToolTimeout, d.ToolTimeout)
+	beyond(&l.InputBytes, d.InputBytes)
+	beyond(&l.InputDepth, d.InputDepth)
+	beyond(&l.ResultBytes, d.ResultBytes)
+	beyond(&l.OpenRequests, d.OpenRequests)
+	beyond(&l.SameDenied, d.SameDenied)
+	beyond(&l.Denied, d.Denied)
+	beyond(&l.Attempts, d.Attempts)
+	beyond(&l.ModelRetries, d.ModelRetries)
+	beyond(&l.Reads, d.Reads)
+	return l
+}
+
+func beyond[T int | time.Duration](v *T, d T) {
+	if *v == d {
+		*v = 0
+	}
+}
+
 // Strictest returns the smaller of each limit: what a child run gets.
 func (l Limits) Strictest(m Limits) Limits {
 	least(&l.Steps, m.Steps)

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/ringi-dev/ringi"
-	"github.com/ringi-dev/ringi/audit"
 	"github.com/ringi-dev/ringi/sign"
 )
 
@@ -171,6 +170,13 @@ func (a *activation) request(at time.Time, k *ask) (*ringi.ApprovalRequested, ri
 			return nil, ringi.RequestRow{}, err
 		}
 	}
+	// What the request has in common with its call is not written again.
+	if ev.ToolDigest == k.judged.ToolDigest {
+		ev.ToolDigest = ""
+	}
+	if ev.Verdict == k.judged.Verdict {
+		ev.Verdict = ringi.Verdict{}
+	}
 	return ev, e.row(s, ev, k), nil
 }
 
@@ -228,17 +234,11 @@ func (a *activation) untrusted() bool {
 }
 
 // row is the inbox's projection of a request; never the source of a grant.
+// What it shows is read from the log.
 func (e *Engine) row(s *state, ev *ringi.ApprovalRequested, k *ask) ringi.RequestRow {
-	view := ringi.ApprovalRequest{Call: ringi.ToolCall{ID: k.callID, ModelID: k.judged.ModelID, Tool: k.judged.Tool, Input: k.input}}
-	view.Tool.Name = k.judged.Tool
-	if ev.Proposed {
-		view.Proposed = k.judged.Input
-	}
-	describe(&view, s, ev)
 	return ringi.RequestRow{
 		Space: s.space, ID: ev.Request, RunID: s.id, Thread: s.start.Thread, CallID: ev.Call, Kind: ev.Ask,
-		Tool: k.judged.Tool, State: ringi.Pending, Digest: ev.Digest, Body: audit.EncodeRequest(&view),
-		CreatedAt: ev.CreatedAt, ExpiresAt: ev.ExpiresAt,
+		Tool: k.judged.Tool, State: ringi.Pending, Digest: ev.Digest, CreatedAt: ev.CreatedAt, ExpiresAt: ev.ExpiresAt,
 	}
 }
 

@@ -23,28 +23,34 @@ import (
 // message's form is tested with the providers; here is what the engine owes
 // all of them.
 
-// wantShape holds a conversation to the one form that every vendor takes: each
-// call has exactly one result, in the calls' order, right behind the message
-// that asked for it, and nowhere else.
-func wantShape(t *testing.T, msgs []ringi.Message) {
-	t.Helper()
+// shape holds a conversation to the one form that every vendor takes: each call
+// has exactly one result, in the calls' order, right behind the message that
+// asked for it, and nowhere else.
+func shape(msgs []ringi.Message) error {
 	for i := range msgs {
 		m := &msgs[i]
 		if m.Role == ringi.RoleTool && (i == 0 || len(msgs[i-1].Calls) == 0) {
-			t.Errorf("message %d holds results and follows no calls", i)
+			return fmt.Errorf("message %d holds results and follows no calls", i)
 		}
 		if len(m.Calls) == 0 {
 			continue
 		}
 		if i+1 == len(msgs) || msgs[i+1].Role != ringi.RoleTool || len(msgs[i+1].Results) != len(m.Calls) {
-			t.Errorf("the %d calls of message %d are not answered by the next: %+v", len(m.Calls), i, msgs[i+1:])
-			continue
+			return fmt.Errorf("the %d calls of message %d are not answered by the next: %+v", len(m.Calls), i, msgs[i+1:])
 		}
 		for k, r := range msgs[i+1].Results {
 			if c := m.Calls[k]; r.CallID != c.ID || r.ModelID != c.ModelID || r.Tool != c.Tool || r.Text() == "" {
-				t.Errorf("call %d of message %d is %q (%q of %q), its result %+v", k, i, c.ID, c.ModelID, c.Tool, r)
+				return fmt.Errorf("call %d of message %d is %q (%q of %q), its result %+v", k, i, c.ID, c.ModelID, c.Tool, r)
 			}
 		}
+	}
+	return nil
+}
+
+func wantShape(t *testing.T, msgs []ringi.Message) {
+	t.Helper()
+	if err := shape(msgs); err != nil {
+		t.Error(err)
 	}
 }
 

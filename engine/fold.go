@@ -109,6 +109,7 @@ func (s *state) applyBody(ev *ringi.Event) string {
 		if s.start != nil {
 			return "run started twice"
 		}
+		b.Limits = b.Limits.Or(ringi.DefaultLimits()) // the log keeps what differs
 		s.start, s.firstAt = b, ev.At
 	case *ringi.ModelResponded:
 		return s.applyTurn(b)
@@ -219,6 +220,13 @@ func (s *state) applyRequested(b *ringi.ApprovalRequested) string {
 }
 
 func (s *state) put(c *call, b *ringi.ApprovalRequested) {
+	// What a request has in common with its call is written once.
+	if b.ToolDigest == "" {
+		b.ToolDigest = c.judged.ToolDigest
+	}
+	if b.Verdict.Status == "" {
+		b.Verdict = c.judged.Verdict
+	}
 	r := &request{ev: b, call: c, state: ringi.Pending}
 	if s.requests == nil {
 		s.requests = s.requestRoom[:0]
@@ -243,6 +251,8 @@ func (s *state) applyProposed(b *ringi.InputProposed) string {
 		return "proposal for a request that is " + string(r.state)
 	case r.proposal != nil:
 		return "second proposal"
+	case b.Digest != r.ev.Digest:
+		return "proposal on another digest"
 	}
 	r.proposal = b
 	return ""
@@ -257,6 +267,8 @@ func (s *state) applyDecided(b *ringi.ApprovalDecided) string {
 		return "decision on a request that is " + string(r.state)
 	case r.outcomeKind():
 		return "decision on an outcome"
+	case b.Digest != r.ev.Digest:
+		return "decision on another digest"
 	}
 	r.decided = b
 	switch b.Answer {
@@ -355,7 +367,7 @@ func (s *state) applyUnknown(b *ringi.OutcomeUnknown) string {
 
 func (s *state) applySettled(b *ringi.OutcomeSettled) string {
 	r := s.request(b.Request)
-	if r == nil || !r.outcomeKind() || r.state != ringi.Pending || r.ev.Call != b.Call {
+	if r == nil || !r.outcomeKind() || r.state != ringi.Pending || r.ev.Call != b.Call || b.Digest != r.ev.Digest {
 		return "no unknown outcome to settle"
 	}
 	r.settled = b

@@ -188,6 +188,7 @@ func (a *activation) started(start ringi.RunStart, thread string) (*ringi.RunSta
 		return nil, fmt.Errorf("unknown unattended mode %q", ev.Unattended)
 	}
 	a.inherit(ev)
+	ev.Limits = ev.Limits.Beyond(ringi.DefaultLimits())
 	ev.Initiators = a.initiators(ev)
 	if ev.FourEyes != "" && ev.Unattended == ringi.Attended {
 		if err := authored(ev, a.prior); err != nil {

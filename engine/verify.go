@@ -84,6 +84,9 @@ func (e *Engine) verifySignatures(s *state, v *Verification) error {
 // verifyAnswer checks the signature of whatever answer a request has.
 func (a *activation) verifyAnswer(r *request) error {
 	k := a.e.cfg.Keyring
+	if d := r.decided; d != nil && d.Answer == ringi.Approve && d.Bytes != r.blind(a.e.inputOf(r)) {
+		return errors.New("the bytes are not those of the request")
+	}
 	if d := r.decided; d != nil && k != nil {
 		return k.VerifyDecision(a.e.tuple(r, d.Answer, d.Bytes, d.Reason, d.By, d.At), d.Signature)
 	}

@@ -16,6 +16,6 @@
 //     process can die;
 //   - [Faults], a store whose commits fail, also after they were made.
 //
-// It needs package testing and nothing else. Nothing here belongs in a
-// program: a scripted approver is nobody.
+// It needs package testing and nothing else. A scripted model may also play one
+// in an example; a scripted approver is nobody, and belongs in tests alone.
 package ringitest

@@ -102,3 +102,32 @@ func expand(id string) ([]string, error) {
 	}
 	return ids, nil
 }
+
+var numbers = regexp.MustCompile(`^(F|B|S|E)(\d+)$`)
+
+// idsOf are the ids that a test's name carries: TestB18_B19_X shows B18 and
+// B19, TestS03_X shows S-03.
+func idsOf(name string) []string {
+	var ids []string
+	for _, kind := range []string{"Test", "Fuzz", "Benchmark"} {
+		rest, ok := strings.CutPrefix(name, kind)
+		if !ok {
+			continue
+		}
+		for _, part := range strings.Split(rest, "_") {
+			m := numbers.FindStringSubmatch(part)
+			if m == nil {
+				break
+			}
+			switch m[1] {
+			case "S":
+				ids = append(ids, "S-"+m[2])
+			case "E":
+				ids = append(ids, "E-"+strings.TrimLeft(m[2], "0"))
+			default:
+				ids = append(ids, part)
+			}
+		}
+	}
+	return ids
+}

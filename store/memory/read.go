@@ -76,20 +76,27 @@ func (s *Store) Runs(ctx context.Context, q ringi.RunQuery) ([]ringi.RunRow, err
 	} else if sp != nil && sp.threads[q.Thread] != nil {
 		from = sp.threads[q.Thread].runs
 	}
-	last := len(from) - 1
 	if q.After != "" {
-		last = slices.IndexFunc(from, func(r *run) bool { return r.row.ID == q.After }) - 1
-		if last < -1 {
+		cursor := s.d.spaces[q.Space].run(q.After)
+		if cursor == nil {
 			return nil, noRun(q.After)
 		}
+		from = from[:madeBefore(from, cursor)]
 	}
 	var out []ringi.RunRow
-	for i := last; i >= 0 && len(out) < limit(q.Limit, 100); i-- {
+	for i := len(from) - 1; i >= 0 && len(out) < limit(q.Limit, 100); i-- {
 		if len(q.Status) == 0 || slices.Contains(q.Status, from[i].row.Status) {
 			out = append(out, from[i].row)
 		}
 	}
 	return out, nil
+}
+
+// madeBefore counts the runs of a list, in the order in which they were made,
+// that were made before r.
+func madeBefore(runs []*run, r *run) int {
+	n, _ := slices.BinarySearchFunc(runs, r, func(a, b *run) int { return cmp.Compare(a.number, b.number) })
+	return n
 }
 
 // limit is a list's limit: the default for none, 1,000 at most.

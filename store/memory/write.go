@@ -67,10 +67,10 @@ func (d *data) write(r *run, c *ringi.Commit, in incoming, now time.Time) {
 	}
 }
 
-// takesStatus reports whether a commit's status counts.
+// takesStatus reports whether a commit's status counts. A settler's does where
+// the run waits or is queued; it is neither running nor final there.
 func takesStatus(was ringi.RunStatus, c *ringi.Commit) bool {
-	free := func(s ringi.RunStatus) bool { return s == ringi.Queued || s.Waiting() }
-	return c.Row.Status != "" && (!c.Settle || free(was) && free(c.Row.Status))
+	return c.Row.Status != "" && (!c.Settle || was == ringi.Queued || was.Waiting())
 }
 
 // index puts a run among the open ones of the data and of its thread, or takes

@@ -101,7 +101,7 @@ func commitChild(args []string) error {
 	return <-failed
 }
 
-// F126, F127: a process that is killed at any moment loses nothing that was
+// F126: a process that is killed at any moment loses nothing that was
 // acknowledged, and leaves nothing half.
 func TestF126_KillAtAnyMoment(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ringi.db")

@@ -30,9 +30,9 @@ func pages(t *testing.T, s *Store, limit int64) (n int64) {
 	return n
 }
 
-// F129: a full disk refuses with a typed error and leaves nothing; a member of
+// A full disk refuses with a typed error and leaves nothing; a member of
 // the group for which there is room is taken; and with room all goes on.
-func TestF129_FullDisk(t *testing.T) {
+func TestFullDisk(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "ringi.db"), Options{})
 	for i := range 5 {
 		commit(t, s, first(fmt.Sprintf("run_%d", i)))
@@ -78,7 +78,7 @@ func TestF129_FullDisk(t *testing.T) {
 
 // The same where the log cannot grow: the write fails in COMMIT itself. The
 // limit is a process's, so that the part is played by one of its own.
-func TestF129_LogCannotGrow(t *testing.T) {
+func TestFullDiskInTheLog(t *testing.T) {
 	out, err := childCommand("full", filepath.Join(t.TempDir(), "ringi.db")).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -60,8 +60,7 @@ func group(t *testing.T, s *Store, commits ...*ringi.Commit) []error {
 	return errs
 }
 
-// transactions counts the transactions that a function makes, by the frames
-// that the log gets: it looks at what SQLite itself says has changed.
+// transactions counts the transactions that are recorded while f runs.
 func transactions(t *testing.T, s *Store, f func()) int {
 	t.Helper()
 	var before, after int
@@ -79,7 +78,7 @@ func transactions(t *testing.T, s *Store, f func()) int {
 	return after - before
 }
 
-// withRequest adds a request and, for each of the ids, a change of it.
+// withRequest adds a request, a tool and changes.
 func withRequest(c *ringi.Commit, id string, changes ...ringi.RequestChange) *ringi.Commit {
 	c.Requests = append(c.Requests, ringi.RequestRow{Space: c.Space, RunID: c.RunID, Thread: "thread of " + c.RunID, ID: id, State: ringi.Pending})
 	c.Changes = changes

@@ -20,22 +20,36 @@ func (s *Store) Load(ctx context.Context, space, runID string) (*ringi.StoredRun
 	return run, nil
 }
 
-// load reads row and records in one transaction: between two, a commit could
-// add a record that the row does not count.
+// load reads the row, then the records. A commit between the two shows: the log
+// only grows, and the row names its newest record. Then, and where somebody has
+// changed what is stored, both are read again in one transaction.
 func (s *Store) load(ctx context.Context, space, runID string) (*ringi.StoredRun, error) {
 	if s.queue.isClosed() {
 		return nil, errClosed
+	}
+	as := func(stmt *sql.Stmt) *sql.Stmt { return stmt }
+	run, err := s.loadBy(ctx, as, space, runID)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(run.Records); n > 0 && run.Records[n-1].Seq == run.Row.Seq && run.Records[n-1].Hash == run.Row.Head {
+		return run, nil
 	}
 	tx, err := s.read.BeginTx(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer tx.Rollback() // it reads only
-	row, err := runRow(tx.StmtContext(ctx, s.readRun).QueryRowContext(ctx, space, runID).Scan)
+	return s.loadBy(ctx, func(stmt *sql.Stmt) *sql.Stmt { return tx.StmtContext(ctx, stmt) }, space, runID)
+}
+
+// loadBy reads with statements as the caller wants them.
+func (s *Store) loadBy(ctx context.Context, as func(*sql.Stmt) *sql.Stmt, space, runID string) (*ringi.StoredRun, error) {
+	row, err := runRow(as(s.readRun).QueryRowContext(ctx, space, runID).Scan)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := tx.StmtContext(ctx, s.readRecords).QueryContext(ctx, space, runID)
+	rows, err := as(s.readRecords).QueryContext(ctx, space, runID)
 	if err != nil {
 		return nil, err
 	}

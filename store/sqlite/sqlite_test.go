@@ -165,3 +165,26 @@ func TestNewestTimeOutlivesClose(t *testing.T) {
 		t.Errorf("Now is %s, %v; want %s", now, err, at.Add(time.Hour))
 	}
 }
+
+// Whoever takes away all records of a run does not hide it: the row says that
+// there were some.
+func TestRunWithoutRecordsIsShown(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ringi.db")
+	s := openTest(t, path, Options{})
+	for _, run := range []string{"run_1", "run_2"} {
+		c := first(run)
+		c.Row.Thread, c.Row.Status = "thr_1", ringi.Completed
+		commit(t, s, c)
+	}
+	if err := newThief(t, path).DeleteRecord("default", "run_1", 1); err != nil {
+		t.Fatal(err)
+	}
+	runs, err := s.Transcript(context.Background(), "default", "thr_1")
+	if err != nil || len(runs) != 2 || runs[0].Row.ID != "run_1" || runs[0].Row.Seq != 1 || len(runs[0].Records) != 0 || len(runs[1].Records) != 1 {
+		t.Errorf("the transcript is %+v, %v", runs, err)
+	}
+	run, err := s.Load(context.Background(), "default", "run_1")
+	if err != nil || run.Row.Seq != 1 || len(run.Records) != 0 {
+		t.Errorf("the run is %+v, %v", run, err)
+	}
+}

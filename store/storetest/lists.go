@@ -15,6 +15,7 @@ func lists(t *testing.T, o opener) {
 	o.run(t, "RequestPages", requestPages)
 	o.run(t, "RequestLimits", requestLimits)
 	o.run(t, "RunFilters", runFilters)
+	o.run(t, "RunPages", runPages)
 	o.run(t, "RunLimits", runLimits)
 	o.run(t, "EmptyLists", emptyLists)
 }
@@ -202,6 +203,40 @@ func runFilters(t *testing.T, g *stage) {
 	}
 	for _, r := range g.runs(ringi.RunQuery{Space: space}) {
 		same(t, "the listed row", r, g.row(r.ID))
+	}
+}
+
+func runPages(t *testing.T, g *stage) {
+	var all []string
+	for i := range 9 { // three threads, and neither ids nor times sort
+		id := fmt.Sprintf("run_%d", (i*7)%9)
+		c := first(id, fmt.Sprintf("thr_%d", i%3))
+		c.Row.Status = ringi.Completed
+		if err := g.Commit(ctx, c); err != nil {
+			t.Fatal(err)
+		}
+		all = append([]string{id}, all...)
+	}
+	for _, size := range []int{1, 2, 4, 9, 20} {
+		var got []string
+		q := ringi.RunQuery{Space: space, Limit: size}
+		page := ids(g.runs(q))
+		for ; len(page) > 0 && len(got) <= len(all); page = ids(g.runs(q)) {
+			got = append(got, page...)
+			q.After = page[len(page)-1]
+		}
+		order(t, fmt.Sprintf("pages of %d", size), got, all...)
+	}
+	// The cursor is a place in the order, whatever else is asked for.
+	order(t, "behind a run of another thread", ids(g.runs(ringi.RunQuery{Space: space, Thread: "thr_0", After: all[4]})), all[5], all[8])
+	order(t, "behind a run of another status",
+		ids(g.runs(ringi.RunQuery{Space: space, Status: []ringi.RunStatus{ringi.Failed}, After: all[4]})))
+	g.commit(first("run_new", "thr_0"))
+	order(t, "behind the same run once there is a newer one", ids(g.runs(ringi.RunQuery{Space: space, After: all[6]})), all[7:]...)
+	for _, q := range []ringi.RunQuery{{Space: space, After: "run_99"}, {Space: "other", After: all[0]}} {
+		if rows, err := g.Runs(ctx, q); is(ringi.ErrNotFound)(err) != "" || len(rows) > 0 {
+			t.Errorf("an unknown cursor gives %d rows, %v", len(rows), err)
+		}
 	}
 }
 

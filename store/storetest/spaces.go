@@ -32,6 +32,10 @@ func sameAnswerAsUnknown(t *testing.T, g *stage) {
 			_, err := g.Requests(ctx, ringi.RequestQuery{Space: "other", After: req})
 			return err
 		},
+		"Runs": func(run, _ string) error {
+			_, err := g.Runs(ctx, ringi.RunQuery{Space: "other", After: run})
+			return err
+		},
 		"owner's commit":   func(run, _ string) error { return g.Commit(ctx, next(foreign(run), ringi.EventToolStarted)) },
 		"settler's commit": func(run, _ string) error { return g.Commit(ctx, settle(foreign(run), ringi.EventCancelRequested)) },
 		"claim":            func(run, _ string) error { return g.Commit(ctx, claim(foreign(run), "own_1")) },

@@ -69,9 +69,13 @@ func threadsDoNotMeet(t *testing.T, g *stage) {
 		g.commit(first(string(rune('a'+i)), thread))
 		g.refused(first("run_2", thread), is(ringi.ErrRunOpen))
 	}
-	c := first("run_1", "thr_1")
+	c := first("run_0", "thr_0") // the other space is there, and so is a thread
 	c.Space = "other"
 	g.commit(c)
+	c = first("run_1", "thr_1")
+	c.Space = "other"
+	g.commit(c)
+	g.commit(first("run_0", "thr_0"))
 	c = first("run_2", "thr_1")
 	c.Space = "other"
 	g.refused(c, is(ringi.ErrRunOpen))
