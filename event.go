@@ -246,9 +246,10 @@ type ToolStarted struct {
 	Tool    string `json:"tool"`
 	Effect  Effect `json:"effect"`
 	Attempt int    `json:"attempt"`
-	Key     string `json:"key"`
-	// Input is a digest of the bytes, blinded by the request's nonce.
-	Input   string `json:"input"`
+	// Input is a digest of the bytes. It is empty where a person approved them:
+	// the decision holds it, blinded by the request's nonce. (The idempotency
+	// key is not here: it is derived again from the call and its bytes.)
+	Input   string `json:"input,omitempty"`
 	Request string `json:"request,omitempty"` // the approval that is spent
 }
 

@@ -14,7 +14,7 @@ const benchDigest = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFG"
 func benchStarted() *ringi.ToolStarted {
 	return &ringi.ToolStarted{
 		Call: "call_01jz3v8w5k2m4n6p8q0r2s4t6v_1_0", Tool: "send_mail", Effect: ringi.NonIdempotentWrite, Attempt: 1,
-		Key: benchDigest, Input: benchDigest, Request: "req_01jz3v8w5k2m4n6p8q0r2s4t6v_1_0",
+		Input: benchDigest, Request: "req_01jz3v8w5k2m4n6p8q0r2s4t6v_1_0",
 	}
 }
 

@@ -152,8 +152,7 @@ func toolStarted(c *codec, v *ringi.ToolStarted) {
 	text(c, "tool", must, &v.Tool)
 	text(c, "effect", must, &v.Effect)
 	number(c, "attempt", must, &v.Attempt)
-	text(c, "key", must, &v.Key)
-	text(c, "input", must, &v.Input)
+	text(c, "input", may, &v.Input)
 	text(c, "request", may, &v.Request)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
@@ -129,8 +130,8 @@ func (a *activation) keepTool(ch *change, name string) {
 	if digest == "" {
 		return
 	}
-	if _, kept := a.e.kept.LoadOrStore(digest, true); kept {
-		return
+	if _, kept := a.e.kept.Load(digest); kept {
+		return // by a commit that was made
 	}
 	if ch.tools == nil {
 		ch.tools = map[string][]byte{}
@@ -145,7 +146,7 @@ func (a *activation) request(at time.Time, k *ask) (*ringi.ApprovalRequested, ri
 	var nonce [sign.NonceSize]byte
 	rand.Read(nonce[:])
 	ev := &ringi.ApprovalRequested{
-		Request: requestID(s.id, k.step, k.pos, k.n), Call: k.callID, Ask: k.kind, Nonce: hexText(nonce[:]),
+		Request: requestID(s.id, k.step, k.pos, k.n), Call: k.callID, Ask: k.kind, Nonce: base64.RawURLEncoding.EncodeToString(nonce[:]),
 		ToolDigest: e.reg.Digest(k.judged.Tool), Verdict: k.verdict, Proposed: k.proposed, ProposedBy: k.proposedBy,
 		Supplied: k.supplied, Replaces: k.replaces, Preview: k.preview, PreviewError: k.noView,
 		Initiators: s.start.Initiators, Deciders: a.deciders(tool), FourEyes: fourEyes(FourEyes(s.start.FourEyes), tool),

@@ -66,6 +66,9 @@ func (e *Engine) write(ctx context.Context, s *state, l *lease, ch *change) erro
 		}
 		return e.ambiguous(ctx, s, l, c, chain, err)
 	}
+	for digest := range c.Tools {
+		e.kept.Store(digest, true)
+	}
 	return s.moved(c, chain, l, ch, at)
 }
 

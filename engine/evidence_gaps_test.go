@@ -248,11 +248,11 @@ func (d *drowsy) Commit(ctx context.Context, c *ringi.Commit) error {
 // call does not call: another process may have taken the run over.
 func TestE09_AnOwnerThatSleptDoesNotCall(t *testing.T) {
 	for _, c := range []struct {
-		nap time.Duration
-		ran int
-	}{{0, 1}, {120 * time.Millisecond, 0}} {
+		lease, nap time.Duration
+		ran        int
+	}{{30 * time.Second, 0, 1}, {200 * time.Millisecond, 120 * time.Millisecond, 0}} {
 		w := newWorld(t)
-		w.cfg.Lease = 200 * time.Millisecond
+		w.cfg.Lease = c.lease
 		w.cfg.Store = &drowsy{Store: w.store, nap: c.nap}
 		w.cfg.Approval.Tools = map[string]ringi.ToolApproval{"pay": {Status: ringi.Approved}}
 		w.says(calls("pay", `{}`))
@@ -313,11 +313,13 @@ func TestS09_NoApprovalOutlivesItsRun(t *testing.T) {
 		e := w.engine()
 		res := w.run(e, ringi.RunStart{})
 		approved := map[string]bool{} // inputs that somebody approved, ever
-		for range rapid.IntRange(1, 20).Draw(rt, "steps") {
+		acts := append(slices.Repeat([]string{"approve", "resume"}, 8), slices.Repeat([]string{"deny", "take back", "restart"}, 3)...)
+		acts = append(acts, "later", "cancel")
+		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
 			if res.Status.Final() {
 				break
 			}
-			act := rapid.SampledFrom([]string{"approve", "approve", "deny", "take back", "later", "resume", "resume", "restart", "cancel"}).Draw(rt, "act")
+			act := rapid.SampledFrom(acts).Draw(rt, "act")
 			r := res.Pending[rapid.IntRange(0, len(res.Pending)-1).Draw(rt, "request")]
 			switch act {
 			case "approve":
@@ -397,5 +399,53 @@ func TestF25_TheInboxIsFirst(t *testing.T) {
 	w.wantRan()
 	if out := res.Results[0]; out.Code != ringi.CodeDeniedByPerson || out.Approval.By != "ben" {
 		t.Errorf("result %+v", out)
+	}
+}
+
+// The model fails after a tool ran. In the field the result is lost with the
+// error, and a second try runs the tool again.
+func TestGap_AModelThatFailsLosesNoResult(t *testing.T) {
+	w := newWorld(t)
+	down := true
+	w.cfg.Model = modelFunc(func(req ringi.ModelRequest) *ringi.ModelTurn {
+		w.mu.Lock()
+		w.seen = append(w.seen, req)
+		w.mu.Unlock()
+		switch {
+		case req.Step == 1 && len(req.Messages) == 1:
+			return calls("pay", `{}`)
+		case down:
+			return nil // the model is down
+		}
+		return &ringi.ModelTurn{Text: "done"}
+	})
+	e := w.engine()
+	res := w.run(e, ringi.RunStart{Thread: "thr_a"})
+	w.decide(e, res.Pending[0].Approve(ana))
+	for range 3 { // and whoever tries again runs nothing
+		res = w.resume(w.restart(), res.RunID)
+		if res.Status != ringi.Failed || res.Reason != ringi.ReasonModelFailed || len(res.Results) != 1 || res.Results[0].Text() != "ok pay" {
+			t.Fatalf("run is %s (%s) with %+v", res.Status, res.Reason, res.Results)
+		}
+	}
+	w.wantRan(`pay {}`)
+	down = false
+	next := w.run(w.restart(), ringi.RunStart{Thread: "thr_a", Messages: []ringi.Message{ringi.User("are you there?")}})
+	wantStatus(t, next, ringi.Completed, 0)
+	wantShape(t, w.sent())
+	if got := w.sent()[2].Results[0].Text(); got != "ok pay" {
+		t.Errorf("the next run reads %q", got)
+	}
+	w.wantRan(`pay {}`)
+}
+
+// What was read here is no text from outside.
+func TestS47_LocalResultsAreNoTaint(t *testing.T) {
+	w := newWorld(t)
+	w.says(calls("find", `{}`), calls("pay", `{}`))
+	res := w.run(w.engine(), ringi.RunStart{})
+	wantStatus(t, res, ringi.WaitingForApproval, 1)
+	if res.Pending[0].Untrusted {
+		t.Error("a request after a local read says that untrusted text was read")
 	}
 }

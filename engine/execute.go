@@ -37,7 +37,7 @@ func (a *activation) run(ctx context.Context, g grant) (bool, error) {
 	}
 	begun := time.Now()
 	if g.start {
-		if ok, err := a.start(ctx, g, key); !ok || err != nil {
+		if ok, err := a.start(ctx, g); !ok || err != nil {
 			return true, err
 		}
 	}
@@ -51,7 +51,7 @@ func (a *activation) run(ctx context.Context, g grant) (bool, error) {
 
 // start commits tool_started, and spends the approval in the same statement
 // that compares its time.
-func (a *activation) start(ctx context.Context, g grant, key string) (bool, error) {
+func (a *activation) start(ctx context.Context, g grant) (bool, error) {
 	started := false
 	err := a.commit(ctx, func() (*change, error) {
 		started = false
@@ -60,15 +60,14 @@ func (a *activation) start(ctx context.Context, g grant, key string) (bool, erro
 			return nil, nil
 		}
 		ch := &change{status: ringi.Running}
-		ev := &ringi.ToolStarted{Call: g.callID, Tool: g.tool, Effect: g.effect, Attempt: g.attempt, Key: key, Request: g.request}
+		ev := &ringi.ToolStarted{Call: g.callID, Tool: g.tool, Effect: g.effect, Attempt: g.attempt, Request: g.request}
 		if g.request != "" {
 			r := a.s.request(g.request)
 			again := r != nil && r.state == ringi.Spent && g.attempt > 1
 			if r == nil || r.state != ringi.Granted && !again {
 				return nil, nil // taken back, or closed, in between
 			}
-			ev.Input = r.blind(g.input)
-			if r.decided.Bytes != ev.Input {
+			if r.decided.Bytes != r.blind(g.input) {
 				return nil, fmt.Errorf("start call %s: %w: the bytes are not those approved", g.callID, ringi.ErrCorrupt)
 			}
 			if !again {

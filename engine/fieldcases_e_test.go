@@ -2,7 +2,7 @@ package engine_test
 
 import (
 	"context"
-	"encoding/hex"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -422,8 +422,8 @@ func TestF66_AnEditLeavesTheModelsCallAsItWas(t *testing.T) {
 	if proposed != all || len(asked) != 2 || asked[0].Proposed || asked[1].Input != ops || asked[1].ProposedBy != "ana" || decided.By.ID != "ben" {
 		t.Errorf("proposed %s, asked %+v, decided by %s", proposed, asked, decided.By.ID)
 	}
-	if want := blindedBy(t, asked[1].Nonce, ops); decided.Bytes != want || started.Input != want || started.Request != asked[1].Request {
-		t.Errorf("approved %s, executed %s, want %s", decided.Bytes, started.Input, want)
+	if want := blindedBy(t, asked[1].Nonce, ops); decided.Bytes != want || decided.Request != asked[1].Request || started.Request != asked[1].Request {
+		t.Errorf("approved %s of %s, executed %s, want %s of %s", decided.Bytes, decided.Request, started.Request, want, asked[1].Request)
 	}
 }
 
@@ -431,7 +431,7 @@ func TestF66_AnEditLeavesTheModelsCallAsItWas(t *testing.T) {
 func blindedBy(t *testing.T, nonce, input string) string {
 	t.Helper()
 	var n [sign.NonceSize]byte
-	if k, err := hex.Decode(n[:], []byte(nonce)); err != nil || k != len(n) {
+	if k, err := base64.RawURLEncoding.Decode(n[:], []byte(nonce)); err != nil || k != len(n) {
 		t.Fatalf("nonce %q: %v", nonce, err)
 	}
 	return sign.InputDigest(n, input)
@@ -452,7 +452,7 @@ func TestF68_AnEmptyEditIsAnEdit(t *testing.T) {
 	w.wantRan(`wipe {}`)
 	log := w.logOf(id)
 	asked := bodiesOf[*ringi.ApprovalRequested](log)
-	if got := bodiesOf[*ringi.ToolStarted](log)[0].Input; got != blindedBy(t, asked[1].Nonce, `{}`) {
+	if got := bodiesOf[*ringi.ApprovalDecided](log)[0].Bytes; got != blindedBy(t, asked[1].Nonce, `{}`) {
 		t.Errorf("the log's digest %s is not that of what ran", got)
 	}
 }

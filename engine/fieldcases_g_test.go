@@ -233,7 +233,7 @@ func TestF90_EmptyInputs(t *testing.T) {
 		if raw != "{}" && string(call.Raw) != raw || call.Input != "{}" {
 			t.Errorf("%q is kept as %q and %q", raw, call.Raw, call.Input)
 		}
-		if got := bodiesOf[*ringi.ToolStarted](log)[0].Input; got != blindedBy(t, bodiesOf[*ringi.ApprovalRequested](log)[0].Nonce, "{}") {
+		if got := bodiesOf[*ringi.ApprovalDecided](log)[0].Bytes; got != blindedBy(t, bodiesOf[*ringi.ApprovalRequested](log)[0].Nonce, "{}") {
 			t.Errorf("%q: the digest is not that of {}", raw)
 		}
 	}

@@ -157,6 +157,9 @@ func (s *state) applyTurn(b *ringi.ModelResponded) string {
 	if want := len(s.turns) + 1; b.Step != want {
 		return fmt.Sprintf("step %d, want %d", b.Step, want)
 	}
+	if t := s.turn(); t != nil && b.OfferDigest == "" {
+		b.OfferDigest = t.ev.OfferDigest // written where it changes
+	}
 	t := &turn{ev: b}
 	if n := len(b.Calls); n > 0 {
 		block := t.blocks(n)

@@ -87,7 +87,7 @@ func (e *Engine) markCorrupt(ctx context.Context, row *ringi.RunRow, cause error
 		return
 	}
 	marked := *row
-	marked.Corrupt = cause.Error()
+	marked.Corrupt, marked.Status = cause.Error(), "" // the status stays
 	err := e.store.Commit(ctx, &ringi.Commit{
 		Space: row.Space, RunID: row.ID, Expect: row.Seq, Settle: true, Row: marked,
 	})

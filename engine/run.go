@@ -303,11 +303,14 @@ func (e *Engine) resume(ctx context.Context, runID string, st *stream) (*ringi.R
 	return a.activate(ctx)
 }
 
-// stillWaits reports whether a request keeps the run waiting: pending, in
-// time, and without a proposal to look at.
+// stillWaits reports whether a request keeps the run waiting: pending and in
+// time, with no proposal to look at.
 func (s *state) stillWaits(at time.Time) bool {
+	if s.proposed() {
+		return false
+	}
 	for _, r := range s.requests {
-		if r.state == ringi.Pending && r.proposal == nil && (r.ev.ExpiresAt.IsZero() || at.Before(r.ev.ExpiresAt)) {
+		if r.state == ringi.Pending && (r.ev.ExpiresAt.IsZero() || at.Before(r.ev.ExpiresAt)) {
 			return true
 		}
 	}

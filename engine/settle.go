@@ -2,9 +2,10 @@ package engine
 
 import (
 	"context"
-	"encoding/hex"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -315,7 +316,7 @@ func (e *Engine) tuple(r *request, answer ringi.Answer, bytes, reason string, by
 // nonce is the request's own, which blinds every digest of its bytes.
 func (r *request) nonce() [sign.NonceSize]byte {
 	var n [sign.NonceSize]byte
-	hex.Decode(n[:], []byte(r.ev.Nonce))
+	base64.RawURLEncoding.Decode(n[:], []byte(r.ev.Nonce)) // a malformed one gives no digest that is on record
 	return n
 }
 
@@ -331,14 +332,24 @@ func (e *Engine) record(ctx context.Context, s *state, r *request, ch *change) (
 	}
 	// The store takes the status only where nobody drives the run.
 	ch.status = s.waitsWithout(r)
-	if ch.status == "" {
-		ch.status = ringi.Queued
+	if ch.status == "" || s.proposed() || ch.proposes() {
+		ch.status = ringi.Queued // a proposal is looked at whatever else is pending
 	}
 	ch.wake = ch.status == ringi.Queued && s.row.Status != ringi.Running
 	if err := e.write(ctx, s, nil, ch); err != nil {
 		return ringi.Settled{}, err
 	}
 	return ringi.Settled{RunID: s.id, Request: e.view(ctx, s, s.request(r.ev.Request)), Remaining: remaining}, nil
+}
+
+// proposed reports whether a proposal waits to be looked at.
+func (s *state) proposed() bool {
+	return slices.ContainsFunc(s.requests, func(r *request) bool { return r.proposal != nil })
+}
+
+// proposes reports whether the change records a proposal.
+func (ch *change) proposes() bool {
+	return slices.ContainsFunc(ch.bodies, func(b ringi.EventBody) bool { return b.Kind() == ringi.EventInputProposed })
 }
 
 // waitsWithout is the state that the run waits in once r is settled.

@@ -354,6 +354,9 @@ func (a *activation) judgeTurn(ctx context.Context, st *stepping, t *ringi.Model
 		Step: st.n, Text: strings.ToValidUTF8(t.Text, "\uFFFD"), Opaque: t.Opaque, Finish: t.Finish, Usage: t.Usage,
 		OfferDigest: st.offerDigest(a), PromptDigest: a.promptDigest(st),
 	}
+	if t := a.s.turn(); t != nil && t.ev.OfferDigest == ev.OfferDigest {
+		ev.OfferDigest = "" // as in the step before
+	}
 	if st.attempts > 1 {
 		ev.Attempt = st.attempts
 	}

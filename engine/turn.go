@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/sign"
 )
 
 // closeTurn brings the open turn as far as it goes: what may run runs, what
@@ -127,7 +128,7 @@ func (a *activation) lookAtStarted(ctx context.Context, st *stepping) (bool, err
 		if effect.Repeatable() {
 			continue // runEarly and the grants repeat it
 		}
-		if found, err := a.lookUp(ctx, c, last); found || err != nil {
+		if found, err := a.lookUp(ctx, c); found || err != nil {
 			return true, err
 		}
 		return true, a.unknown(ctx, c, "the process ended between the start of the call and its result")
@@ -137,17 +138,21 @@ func (a *activation) lookAtStarted(ctx context.Context, st *stepping) (bool, err
 
 // lookUp asks the tool itself about a call that may have run. Found means
 // done; not found is still unknown: the old owner may be frozen and not dead.
-func (a *activation) lookUp(ctx context.Context, c *call, last *ringi.ToolStarted) (bool, error) {
+func (a *activation) lookUp(ctx context.Context, c *call) (bool, error) {
 	hook := a.e.reg.Hooks(c.judged.Tool).Lookup
 	if hook == nil {
 		return false, nil
+	}
+	key, err := sign.IdempotencyKey(a.s.id, c.step, c.pos, c.judged.Tool, string(c.input))
+	if err != nil {
+		return false, err
 	}
 	type found struct {
 		res ringi.ToolResult
 		ok  bool
 	}
 	f, err := bounded(ctx, previewTimeout, func(ctx context.Context) (found, error) {
-		res, ok, err := hook(ctx, last.Key)
+		res, ok, err := hook(ctx, key)
 		return found{res, ok}, err
 	})
 	if err != nil || !f.ok {

@@ -99,7 +99,7 @@ func (e *env) agree(ctx context.Context, a *answer, c consent, question string) 
 		}
 		return nil
 	}
-	if a.request.State != ringi.Pending || a.request.ProposalWaits || !a.request.Allows(a.decision.Answer) {
+	if r := a.request; r.State != ringi.Pending || r.ProposalWaits || !r.Allows(a.decision.Answer) || r.Digest != a.decision.Digest {
 		return nil // Decide refuses it, and says why
 	}
 	page := e.paints(e.err)

@@ -33,10 +33,15 @@ func execute(ctx context.Context, e *env, args []string) int {
 // report tells an error once: as a sentence, or with --json as one document.
 func (e *env) report(err error, code int, sentence string) {
 	if e.json {
-		writeJSON(e.err, map[string]any{"error": err.Error(), "exit": code, "hint": sentence})
+		writeJSON(e.err, struct {
+			Error string `json:"error"`
+			Exit  int    `json:"exit"`
+			Hint  string `json:"hint,omitempty"`
+		}{err.Error(), code, sentence})
 		return
 	}
-	e.tell("ringi: %s\n", plain(escape.Text(err.Error())))
+	// Further lines stand indented: an error may quote what somebody else wrote.
+	e.tell("ringi: %s\n", plain(strings.ReplaceAll(escape.Text(err.Error()), "\n", "\n       ")))
 	switch {
 	case sentence != "":
 		e.tell("%s\n", sentence)
@@ -88,8 +93,27 @@ func newRootCommand(e *env) *cobra.Command {
 		newOutcomeCommand(e), newTakeBackCommand(e), newCancelCommand(e),
 		newVerifyCommand(e), newStoreCommand(e), newReplayCommand(e), newToolsCommand(e),
 	)
+	root.SetHelpCommand(newHelpCommand())
 	markStarted(e, root)
 	return root
+}
+
+// newHelpCommand is cobra's own, but that an unknown word is an error.
+func newHelpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about a command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err == nil && len(rest) > 0 {
+				err = fmt.Errorf("unknown command %q", rest[0])
+			}
+			if err != nil {
+				return err
+			}
+			return about.Help()
+		},
+	}
 }
 
 // noSuchCommand refuses a first word that is no command, and names the nearest.

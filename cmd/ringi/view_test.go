@@ -43,11 +43,11 @@ func TestSpelledTextsAreFound(t *testing.T) {
 	got := spelled(`{"a\n":1,"b":["x","y\u0041",{"c":"\ud83d\ude00"}],"d":"plain"}`)
 	want := []spelledText{{"/a\n", true, "a\n"}, {"/b/1", false, "yA"}, {"/b/2/c", false, "\U0001F600"}}
 	if !slices.Equal(got, want) {
-		t.Errorf("spelled = %q, want %q", got, want)
+		t.Errorf("spelled = %+v, want %+v", got, want)
 	}
 	for _, doc := range []string{"", "no json", `{"a":"\u12"}`, `{"a":`} {
 		if got := spelled(doc); got != nil {
-			t.Errorf("spelled(%q) = %q", doc, got)
+			t.Errorf("spelled(%q) = %+v", doc, got)
 		}
 	}
 }

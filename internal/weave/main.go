@@ -37,7 +37,8 @@ func main() {
 func run(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("weave", flag.ContinueOnError)
 	check := flags.Bool("check", false, "change nothing; fail where a page is stale")
-	record := flags.Bool("record", false, "record a terminal of `ringi try` first")
+	record := flags.Bool("record", false, "record a terminal of ringi try first")
+	flags.SetOutput(out)
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

@@ -86,12 +86,13 @@
 // it has not ended, is not corrupt, no living owner holds it, and it is queued,
 // or running under an owner whose heartbeat is dead, or waiting with its
 // Deadline reached. (A running run without an owner is a gate's between two
-// calls: not listed.) Requests are ordered by CreatedAt, then id; After names
-// a request of the space, whatever its state is now, and an unknown one gives
-// ErrNotFound. Request and Requests show a pending request at or past its
-// ExpiresAt as expired; the change still comes From pending. An unknown space,
-// thread or run gives an empty list. Limits of zero or less are the default,
-// above the maximum the maximum; Runnable's are those of Runs.
+// calls: not listed.) Requests are ordered by CreatedAt, then id. After names a
+// request, or a run, of the space, whatever its state is now and whatever else
+// the query asks for; an unknown one gives ErrNotFound. Request and Requests
+// show a pending request at or past its ExpiresAt as expired; the change still
+// comes From pending. An unknown space, thread or run gives an empty list.
+// Limits of zero or less are the default, above the maximum the maximum;
+// Runnable's are those of Runs.
 //
 // # Bytes and times
 //
