@@ -28,7 +28,8 @@ const (
 // space and run, so that records which are carried to another one do not
 // verify there.
 func Genesis(storeID, space, runID string) Chain {
-	b := []byte(genesisLabel)
+	var room [256]byte // most ids fit: no allocation
+	b := append(room[:0], genesisLabel...)
 	for _, s := range [...]string{storeID, space, runID} {
 		b = binary.BigEndian.AppendUint64(b, uint64(len(s)))
 		b = append(b, s...)

@@ -25,10 +25,29 @@ type change struct {
 	progress bool
 	// settle marks a settler's change.
 	settle bool
+
+	// Most changes hold one or two events: these are their memory, and that of
+	// the store's commit, so that a change is one allocation.
+	commit  ringi.Commit
+	room    [2]ringi.EventBody
+	records [2]ringi.Record
+}
+
+// of makes a change that holds one event.
+func of(body ringi.EventBody, status ringi.RunStatus) *change {
+	ch := &change{status: status, progress: true}
+	ch.room[0] = body
+	ch.bodies = ch.room[:1]
+	return ch
 }
 
 // add appends events.
-func (ch *change) add(bodies ...ringi.EventBody) { ch.bodies = append(ch.bodies, bodies...) }
+func (ch *change) add(bodies ...ringi.EventBody) {
+	if ch.bodies == nil {
+		ch.bodies = ch.room[:0]
+	}
+	ch.bodies = append(ch.bodies, bodies...)
+}
 
 // lease is the writer's hold on a run. held is false until the first commit
 // claims it.
@@ -74,7 +93,8 @@ func (e *Engine) write(ctx context.Context, s *state, l *lease, ch *change) erro
 
 // build makes the store's commit of a change.
 func (e *Engine) build(s *state, l *lease, ch *change, at time.Time) (*ringi.Commit, audit.Chain, error) {
-	c := &ringi.Commit{
+	c := &ch.commit
+	*c = ringi.Commit{
 		Space: s.space, RunID: s.id, Expect: s.chain.Seq, Settle: ch.settle, Release: ch.release,
 		Progress: ch.progress, Requests: ch.rows, Changes: ch.changes, Tools: ch.tools, Wake: ch.wake,
 	}
@@ -92,7 +112,7 @@ func (e *Engine) build(s *state, l *lease, ch *change, at time.Time) (*ringi.Com
 	chain := s.chain
 	if len(ch.bodies) > 0 {
 		var err error
-		if c.Records, chain, err = s.chain.Append(nil, at, epoch, ch.bodies...); err != nil {
+		if c.Records, chain, err = s.chain.Append(ch.records[:0], at, epoch, ch.bodies...); err != nil {
 			return nil, chain, fmt.Errorf("encode events: %w", err)
 		}
 	}

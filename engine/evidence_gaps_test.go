@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -447,5 +448,29 @@ func TestS47_LocalResultsAreNoTaint(t *testing.T) {
 	wantStatus(t, res, ringi.WaitingForApproval, 1)
 	if res.Pending[0].Untrusted {
 		t.Error("a request after a local read says that untrusted text was read")
+	}
+}
+
+// A run that waits costs rows, and no goroutine or timer of its process.
+func TestE03_WaitingRunsHoldNoGoroutine(t *testing.T) {
+	w := newWorld(t)
+	w.says(calls("pay", `{}`))
+	e := w.engine()
+	var ids []string
+	before := runtime.NumGoroutine()
+	for range 300 {
+		id, _ := w.pendingOf(e, 1)
+		ids = append(ids, id)
+	}
+	for wait := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > before+10 && time.Now().Before(wait); {
+		time.Sleep(time.Millisecond) // what a step started ends with it
+	}
+	if n := runtime.NumGoroutine(); n > before+10 {
+		t.Errorf("%d goroutines with %d waiting runs, %d before", n, len(ids), before)
+	}
+	for _, id := range ids {
+		if row, err := w.store.Row(t.Context(), "default", id); err != nil || row.Owner != "" {
+			t.Fatalf("%+v, %v", row, err)
+		}
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -59,7 +61,7 @@ func (a *activation) start(ctx context.Context, g grant) (bool, error) {
 		if c == nil || c.result != nil || a.s.cancel != nil || c.input != g.input || len(c.started)+1 != g.attempt {
 			return nil, nil
 		}
-		ch := &change{status: ringi.Running}
+		ch := &change{status: ringi.Running} // a start alone is no progress
 		ev := &ringi.ToolStarted{Call: g.callID, Tool: g.tool, Effect: g.effect, Attempt: g.attempt, Request: g.request}
 		if g.request != "" {
 			r := a.s.request(g.request)
@@ -282,16 +284,14 @@ func cutText(s string, limit int, was bool) (string, bool) {
 // all is kept as evidence.
 func (a *activation) finish(ctx context.Context, fins ...ringi.FinishedCall) error {
 	err := a.commit(ctx, func() (*change, error) {
-		var open []ringi.FinishedCall
-		for _, f := range fins {
-			if c := a.s.call(f.Call); c != nil && c.result == nil {
-				open = append(open, f)
-			}
+		open := fins // nearly always all of them
+		if slices.ContainsFunc(fins, a.answered) {
+			open = slices.DeleteFunc(slices.Clone(fins), a.answered)
 		}
 		if len(open) == 0 {
 			return nil, nil
 		}
-		return &change{bodies: []ringi.EventBody{&ringi.ToolFinished{Results: open}}, status: ringi.Running, progress: true}, nil
+		return of(&ringi.ToolFinished{Results: open}, ringi.Running), nil
 	})
 	if err != nil {
 		for _, f := range fins {
@@ -305,6 +305,12 @@ func (a *activation) finish(ctx context.Context, fins ...ringi.FinishedCall) err
 		}
 	}
 	return nil
+}
+
+// answered reports whether the call of a result has one already.
+func (a *activation) answered(f ringi.FinishedCall) bool {
+	c := a.s.call(f.Call)
+	return c == nil || c.result != nil
 }
 
 // keepLate leaves a result beside the chain, for whoever settles the outcome.
@@ -369,52 +375,58 @@ const readDelay = 100 * time.Microsecond
 // readGroup runs reads, at most Limits.Reads at once, results in order.
 func (a *activation) readGroup(ctx context.Context, grants []grant) []ringi.FinishedCall {
 	out := make([]ringi.FinishedCall, len(grants))
-	one := func(i int) {
-		g := grants[i]
-		tool, _ := a.e.reg.Tool(g.tool)
-		key, err := a.key(g)
-		if err != nil {
-			out[i] = failed(g.callID, ringi.CodeNotDone, errText(err))
-			return
-		}
-		out[i] = a.execute(ctx, tool, g, key, time.Now()).fin
-	}
 	if len(grants) == 1 {
-		one(0)
+		out[0] = a.readOne(ctx, grants[0])
 		return out
 	}
-	var mu sync.Mutex
-	next := 0
-	take := func() (int, bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		i := next
-		next++
-		return i, i < len(grants)
-	}
-	work := func() {
-		for i, ok := take(); ok; i, ok = take() {
-			one(i)
-		}
-	}
+	r := &reading{a: a, ctx: ctx, grants: grants, out: out}
 	most := a.s.start.Limits.Reads
 	if most <= 0 || most > len(grants) {
 		most = len(grants)
 	}
-	var wg sync.WaitGroup
-	wg.Add(1)
+	r.all.Add(1)
 	others := time.AfterFunc(readDelay, func() {
 		for range most - 1 {
-			wg.Go(work)
+			r.all.Go(r.work)
 		}
-		wg.Done()
+		r.all.Done()
 	})
-	work()
+	r.work()
 	if others.Stop() {
-		wg.Done()
+		r.all.Done()
 	}
-	wg.Wait()
+	r.all.Wait()
 	return out
+}
+
+// reading is a group of reads that share their workers.
+type reading struct {
+	a      *activation
+	ctx    context.Context
+	grants []grant
+	out    []ringi.FinishedCall
+	next   atomic.Int64
+	all    sync.WaitGroup
+}
+
+// work takes reads until none is left.
+func (r *reading) work() {
+	for {
+		i := int(r.next.Add(1)) - 1
+		if i >= len(r.grants) {
+			return
+		}
+		r.out[i] = r.a.readOne(r.ctx, r.grants[i])
+	}
+}
+
+func (a *activation) readOne(ctx context.Context, g grant) ringi.FinishedCall {
+	tool, _ := a.e.reg.Tool(g.tool)
+	key, err := a.key(g)
+	if err != nil {
+		return failed(g.callID, ringi.CodeNotDone, errText(err))
+	}
+	return a.execute(ctx, tool, g, key, time.Now()).fin
 }
 
 // key is the call's idempotency key: the same for the same call after a

@@ -195,7 +195,6 @@ func TestF165_AnAnswerThatDoesNotFitUsesNothingUp(t *testing.T) {
 // A proposal by a process without tools makes the run runnable: the next resume
 // looks at it, whatever else the run waits for.
 func TestF165_AProposalIsLookedAtBesideAnOpenRequest(t *testing.T) {
-	t.Skip("fault: proposal-waits-for-siblings")
 	w := newWorld(t)
 	w.askAmount()
 	w.says(calls("transfer", `{"to":"bob"}`, "pay", `{"n":1}`))

@@ -89,6 +89,9 @@ func (a *activation) tell(f func(o *Observer)) {
 }
 
 func (a *activation) tellStart(ctx context.Context) {
+	if len(a.e.cfg.Observers) == 0 {
+		return
+	}
 	a.tell(func(o *Observer) {
 		if o.Start != nil {
 			o.Start(ctx, a.info)
@@ -97,6 +100,9 @@ func (a *activation) tellStart(ctx context.Context) {
 }
 
 func (a *activation) tellStepStart(ctx context.Context, step int) {
+	if len(a.e.cfg.Observers) == 0 {
+		return
+	}
 	a.tell(func(o *Observer) {
 		if o.StepStart != nil {
 			o.StepStart(ctx, a.info, step)
@@ -105,6 +111,9 @@ func (a *activation) tellStepStart(ctx context.Context, step int) {
 }
 
 func (a *activation) tellToolStart(ctx context.Context, c ringi.ToolCall) {
+	if len(a.e.cfg.Observers) == 0 {
+		return
+	}
 	a.tell(func(o *Observer) {
 		if o.ToolStart != nil {
 			o.ToolStart(ctx, a.info, c)
@@ -113,6 +122,9 @@ func (a *activation) tellToolStart(ctx context.Context, c ringi.ToolCall) {
 }
 
 func (a *activation) tellToolEnd(ctx context.Context, r *ringi.ToolResult) {
+	if len(a.e.cfg.Observers) == 0 {
+		return
+	}
 	a.tell(func(o *Observer) {
 		if o.ToolEnd != nil {
 			o.ToolEnd(ctx, a.info, *r)
@@ -121,6 +133,9 @@ func (a *activation) tellToolEnd(ctx context.Context, r *ringi.ToolResult) {
 }
 
 func (a *activation) tellStepEnd(ctx context.Context, t *turn) {
+	if len(a.e.cfg.Observers) == 0 {
+		return
+	}
 	a.tell(func(o *Observer) {
 		if o.StepEnd != nil {
 			o.StepEnd(ctx, a.info, t.ev.Step, t.ev.Usage)
@@ -129,6 +144,9 @@ func (a *activation) tellStepEnd(ctx context.Context, t *turn) {
 }
 
 func (a *activation) tellEnd(ctx context.Context, r *ringi.Result) {
+	if len(a.e.cfg.Observers) == 0 {
+		return
+	}
 	a.tell(func(o *Observer) {
 		if o.End != nil {
 			o.End(ctx, a.info, *r)

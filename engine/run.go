@@ -62,9 +62,10 @@ type activation struct {
 	info ringi.RunInfo
 	st   *stream
 
-	prior   conversation      // what the thread's ended runs left
-	msgs    []ringi.Message   // as sent to the model, append only
-	built   int               // turns that are in msgs
+	prior   conversation    // what the thread's ended runs left
+	msgs    []ringi.Message // as sent to the model, append only
+	built   int             // turns that are in msgs
+	atRoom  [4]int
 	at      []int             // at[i]: length of msgs when turn i was asked
 	prompt  [sha256.Size]byte // over the messages sent so far
 	scratch []byte
@@ -100,7 +101,7 @@ func (e *Engine) run(ctx context.Context, start ringi.RunStart, st *stream) (*ri
 		if a.s.start != nil {
 			return nil, nil // it was recorded after all
 		}
-		return &change{bodies: []ringi.EventBody{ev}, status: ringi.Running, progress: true}, nil
+		return of(ev, ringi.Running), nil
 	})
 	if err != nil {
 		if !isDefinite(err) {
@@ -331,8 +332,9 @@ func (a *activation) mayJudge() error {
 // happens, the run is given back.
 func (a *activation) activate(ctx context.Context) (*ringi.Result, error) {
 	a.setInfo()
-	ctx = a.context(ctx)
-	a.base = context.WithoutCancel(ctx)
+	if c := a.context(ctx); c != ctx || a.base == nil {
+		ctx, a.base = c, context.WithoutCancel(c)
+	}
 	a.prepareMessages()
 	a.tellStart(ctx)
 	res, err := a.driveRecovered(ctx)

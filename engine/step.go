@@ -287,37 +287,60 @@ func (a *activation) ask(ctx context.Context, st *stepping) (*ringi.ModelTurn, e
 	}
 }
 
-// generate reads one stream of the model to its closed turn.
-func (a *activation) generate(ctx context.Context, st *stepping) (turn *ringi.ModelTurn, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			turn, err = nil, fmt.Errorf("model panicked: %v", p)
-		}
-	}()
+// generation is one stream of the model, read to its closed turn.
+type generation struct {
+	a    *activation
+	st   *stepping
+	turn *ringi.ModelTurn
+	err  error
+}
+
+// generate reads one stream of the model.
+func (a *activation) generate(ctx context.Context, st *stepping) (*ringi.ModelTurn, error) {
 	if a.st != nil {
 		a.st.emit(ringi.Event{Kind: ringi.EventStepStarted, RunID: a.s.id, Body: &ringi.StepStarted{Step: st.n, Attempt: st.attempts}})
 	}
-	req := ringi.ModelRequest{System: st.system, Messages: st.msgs, Tools: st.offer.Tools, RunID: a.s.id,
-		Thread: a.s.start.Thread, Step: st.n, Attempt: st.attempts}
-	for ev, err := range st.model.Generate(ctx, req) {
-		switch {
-		case err != nil:
-			return nil, err
-		case turn != nil:
-			return nil, errors.New("model spoke after its turn was closed")
-		case ev.Turn != nil:
-			turn = ev.Turn
-		case a.st != nil:
-			a.deltas(st, &ev)
-			if a.st.left {
-				return nil, errLeft
-			}
-		}
-	}
-	if turn == nil {
+	g := &generation{a: a, st: st}
+	g.read(ctx)
+	switch {
+	case g.err != nil:
+		return nil, g.err
+	case g.turn == nil:
 		return nil, errors.New("model's stream ended without a turn")
 	}
-	return turn, nil
+	return g.turn, nil
+}
+
+// read runs the model's iterator, recovered. It is called, not ranged over:
+// that is one allocation a step.
+func (g *generation) read(ctx context.Context) {
+	defer func() {
+		if p := recover(); p != nil {
+			g.turn, g.err = nil, fmt.Errorf("model panicked: %v", p)
+		}
+	}()
+	st := g.st
+	st.model.Generate(ctx, ringi.ModelRequest{System: st.system, Messages: st.msgs, Tools: st.offer.Tools, RunID: g.a.s.id,
+		Thread: g.a.s.start.Thread, Step: st.n, Attempt: st.attempts})(g.take)
+}
+
+// take takes one event; false ends the stream.
+func (g *generation) take(ev ringi.ModelEvent, err error) bool {
+	switch {
+	case g.err != nil: // an iterator that goes on after false
+	case err != nil:
+		g.err = err
+	case g.turn != nil:
+		g.err = errors.New("model spoke after its turn was closed")
+	case ev.Turn != nil:
+		g.turn = ev.Turn
+	case g.a.st != nil:
+		g.a.deltas(g.st, &ev)
+		if g.a.st.left {
+			g.err = errLeft
+		}
+	}
+	return g.err == nil
 }
 
 func (a *activation) deltas(st *stepping, ev *ringi.ModelEvent) {
@@ -406,7 +429,7 @@ func (a *activation) recordTurn(ctx context.Context, st *stepping, ev *ringi.Mod
 		if a.s.cancel != nil || len(a.s.turns) >= st.n {
 			return nil, nil
 		}
-		ch := &change{bodies: []ringi.EventBody{ev}, status: ringi.Running, progress: true}
+		ch := of(ev, ringi.Running)
 		if ev.Finished != nil {
 			ch.status, ch.reason, ch.release = ev.Finished.Status, ev.Finished.Reason, true
 			return ch, nil
@@ -423,6 +446,7 @@ func (a *activation) recordTurn(ctx context.Context, st *stepping, ev *ringi.Mod
 	}
 	if t := a.s.turn(); t != nil && t.ev == ev {
 		a.markFresh(t)
+		a.stepping = st
 		if !t.open() {
 			a.extendMessages()
 			a.tellStepEnd(ctx, t)
@@ -435,6 +459,9 @@ func (a *activation) recordTurn(ctx context.Context, st *stepping, ev *ringi.Mod
 func (a *activation) markFresh(t *turn) {
 	for _, c := range t.calls {
 		c.fresh = true
+	}
+	if a.at == nil {
+		a.at = a.atRoom[:0]
 	}
 	if len(a.at) < len(a.s.turns) {
 		a.at = append(a.at, len(a.msgs))
@@ -492,13 +519,10 @@ func (a *activation) promptDigest(st *stepping) string {
 		return hex16(hashMessages(sum, st.msgs, nil))
 	}
 	if a.hashed == 0 {
-		a.scratch = appendFields(a.scratch[:0], "ringi-prompt-v1", st.system)
+		a.scratch = appendFields(make([]byte, 0, 512+len(st.system)), "ringi-prompt-v1", st.system)
 		a.prompt = sha256.Sum256(a.scratch)
 	}
 	if a.hashed < len(a.msgs) {
-		if a.scratch == nil {
-			a.scratch = make([]byte, 0, 1024)
-		}
 		a.prompt = hashMessages(a.prompt, a.msgs[a.hashed:], a.scratch)
 		a.hashed = len(a.msgs)
 	}

@@ -85,9 +85,9 @@ func (p *painter) state(v requestView, now time.Time) plain {
 	case v.State == ringi.Pending:
 		return p.in(yellow, "pending")
 	case v.DecidedBy == "":
-		return plain(v.State)
+		return plain(fmt.Sprint(escapedOne(v.State)))
 	}
-	return plain(fmt.Sprintf("%s, by %s at %s", v.State, escapedOne(v.DecidedBy), timeText(v.DecidedAt, now)))
+	return plain(fmt.Sprintf("%s, by %s at %s", escapedOne(v.State), escapedOne(v.DecidedBy), timeText(v.DecidedAt, now)))
 }
 
 // times says until when an answer counts.
@@ -255,7 +255,7 @@ func kindText(k ringi.RequestKind) string {
 	case ringi.KindOutcome:
 		return "what happened to a call that may have run"
 	}
-	return string(k)
+	return fmt.Sprint(escapedOne(k))
 }
 
 func effectText(t ringi.Tool) string {
