@@ -87,11 +87,25 @@ func (e *Engine) cancelRunning(ctx context.Context, s *state, by ringi.Principal
 	return nil
 }
 
-// cutNow cuts the call in flight.
+// cutNow cuts the call in flight, and every later one of this activation.
 func (a *activation) cutNow() {
-	if a.cut != nil {
-		a.cutOnce.Do(func() { close(a.cut) })
+	cut := a.cuts()
+	a.cutMu.Lock()
+	defer a.cutMu.Unlock()
+	if !a.wasCut {
+		a.wasCut = true
+		close(cut)
 	}
+}
+
+// cuts is closed when the call in flight is to be cut.
+func (a *activation) cuts() chan struct{} {
+	a.cutMu.Lock()
+	defer a.cutMu.Unlock()
+	if a.cut == nil {
+		a.cut = make(chan struct{})
+	}
+	return a.cut
 }
 
 // lookForCancel cuts a call whose run another process cancelled with now. It

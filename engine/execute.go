@@ -206,7 +206,7 @@ func (a *activation) callApart(ctx context.Context, h ringi.ToolHandler, call ri
 		why = "the tool panicked"
 	case <-timeout:
 		why = fmt.Sprintf("the tool did not return within %s", limit)
-	case <-a.cut:
+	case <-a.cuts():
 		why = "the run was cancelled while the call was in flight"
 	}
 	mu.Lock()
@@ -333,7 +333,7 @@ func (e *Engine) keepLate(space, runID, callID string, res ringi.ToolResult, err
 // runReads runs the reads of the turn that nobody gated, together: the first
 // here, others beside it where it takes long. One commit for the group.
 func (a *activation) runReads(ctx context.Context, st *stepping, t *turn) (bool, error) {
-	var grants []grant
+	grants := a.grants[:0]
 	for _, c := range t.calls {
 		if c.result != nil || !a.e.readOnly(c.judged.Tool) || a.stricterBefore(c) {
 			continue
@@ -343,6 +343,7 @@ func (a *activation) runReads(ctx context.Context, st *stepping, t *turn) (bool,
 			grants = append(grants, g)
 		}
 	}
+	a.grants = grants
 	if len(grants) == 0 {
 		return false, nil
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/audit"
+	"github.com/ringi-dev/ringi/internal/toolcontext"
 	"github.com/ringi-dev/ringi/policy"
 )
 
@@ -78,10 +79,17 @@ type activation struct {
 	stepping *stepping
 	cached   offered
 	base     context.Context // the caller's values, without its cancellation
-	cut      chan struct{}   // closed to cut the call in flight
-	cutOnce  sync.Once
-	noAnswer bool // the callback gave no decision: the run waits
-	panicked bool // in our own code: the claim counts as an attempt
+	cutMu    sync.Mutex
+	cut      chan struct{} // closed to cut the call in flight; made when one runs
+	wasCut   bool
+	// Memory that every step needs again.
+	gen      generation
+	take     func(ringi.ModelEvent, error) bool
+	step1    stepping
+	grants   []grant
+	first    state // s of a run that starts here
+	noAnswer bool  // the callback gave no decision: the run waits
+	panicked bool  // in our own code: the claim counts as an attempt
 }
 
 func (e *Engine) run(ctx context.Context, start ringi.RunStart, st *stream) (*ringi.Result, error) {
@@ -129,8 +137,8 @@ func (e *Engine) begin(ctx context.Context, start ringi.RunStart) (*activation, 
 	}
 	id := e.cfg.NewID("run_", at)
 	a.id, a.space = id, sp
-	a.cut = make(chan struct{})
-	a.s = &state{space: sp, id: id, row: ringi.RunRow{Space: sp, ID: id, Thread: thread, Agent: e.agent(start)},
+	a.s = &a.first
+	*a.s = state{space: sp, id: id, row: ringi.RunRow{Space: sp, ID: id, Thread: thread, Agent: e.agent(start)},
 		chain: audit.Genesis(e.storeID, sp, id)}
 	if known {
 		if err := e.openRun(ctx, sp, thread, start); err != nil {
@@ -273,7 +281,7 @@ func (e *Engine) resume(ctx context.Context, runID string, st *stream) (*ringi.R
 	if err != nil {
 		return nil, err
 	}
-	a := &activation{e: e, s: s, st: st, id: s.id, space: s.space, cut: make(chan struct{}), l: lease{owner: e.heart.owner}, parent: parentOf(ctx)}
+	a := &activation{e: e, s: s, st: st, id: s.id, space: s.space, l: lease{owner: e.heart.owner}, parent: parentOf(ctx)}
 	if st != nil {
 		st.seen = s.chain.Seq
 	}
@@ -333,7 +341,7 @@ func (a *activation) mayJudge() error {
 func (a *activation) activate(ctx context.Context) (*ringi.Result, error) {
 	a.setInfo()
 	if c := a.context(ctx); c != ctx || a.base == nil {
-		ctx, a.base = c, context.WithoutCancel(c)
+		ctx, a.base = c, toolcontext.Detach(c)
 	}
 	a.prepareMessages()
 	a.tellStart(ctx)
@@ -467,7 +475,7 @@ func (a *activation) giveBack(ctx context.Context) {
 // ran is never dropped. build returns nil where nothing is left to write.
 func (a *activation) commit(ctx context.Context, build func() (*change, error)) error {
 	if a.base == nil {
-		a.base = context.WithoutCancel(ctx)
+		a.base = toolcontext.Detach(ctx)
 	}
 	ctx = a.base
 	for try := 0; ; try++ {

@@ -103,7 +103,8 @@ func (a *activation) stopHolds(t *turn) (holds bool) {
 // prepare makes the step: PrepareStep first, then the gates, so that what a
 // plan changed is gated like everything else.
 func (a *activation) prepare(ctx context.Context, n int, msgs []ringi.Message) (*stepping, error) {
-	st := &stepping{n: n, msgs: msgs[:len(msgs):len(msgs)], system: a.s.start.System, model: a.e.cfg.Model, zone: a.e.zone(a.s.start.Zone)}
+	st := &a.step1
+	*st = stepping{n: n, msgs: msgs[:len(msgs):len(msgs)], system: a.s.start.System, model: a.e.cfg.Model, zone: a.e.zone(a.s.start.Zone)}
 	a.info.Step = n
 	narrow := a.narrow()
 	st.offer = a.offer(st.zone, narrow)
@@ -300,7 +301,11 @@ func (a *activation) generate(ctx context.Context, st *stepping) (*ringi.ModelTu
 	if a.st != nil {
 		a.st.emit(ringi.Event{Kind: ringi.EventStepStarted, RunID: a.s.id, Body: &ringi.StepStarted{Step: st.n, Attempt: st.attempts}})
 	}
-	g := &generation{a: a, st: st}
+	g := &a.gen
+	*g = generation{a: a, st: st}
+	if a.take == nil {
+		a.take = g.take
+	}
 	g.read(ctx)
 	switch {
 	case g.err != nil:
@@ -321,7 +326,7 @@ func (g *generation) read(ctx context.Context) {
 	}()
 	st := g.st
 	st.model.Generate(ctx, ringi.ModelRequest{System: st.system, Messages: st.msgs, Tools: st.offer.Tools, RunID: g.a.s.id,
-		Thread: g.a.s.start.Thread, Step: st.n, Attempt: st.attempts})(g.take)
+		Thread: g.a.s.start.Thread, Step: st.n, Attempt: st.attempts})(g.a.take)
 }
 
 // take takes one event; false ends the stream.
@@ -371,9 +376,18 @@ func errText(err error) string {
 	return strings.ToValidUTF8(err.Error(), "\uFFFD")
 }
 
+// madeTurn is the memory of a turn: most hold one call, or are the last.
+type madeTurn struct {
+	ev   ringi.ModelResponded
+	only [1]ringi.JudgedCall
+	end  ringi.RunFinished
+}
+
 // judgeTurn judges every call of the turn, before any of them runs.
 func (a *activation) judgeTurn(ctx context.Context, st *stepping, t *ringi.ModelTurn) *ringi.ModelResponded {
-	ev := &ringi.ModelResponded{
+	made := &madeTurn{}
+	ev := &made.ev
+	*ev = ringi.ModelResponded{
 		Step: st.n, Text: strings.ToValidUTF8(t.Text, "\uFFFD"), Opaque: t.Opaque, Finish: t.Finish, Usage: t.Usage,
 		OfferDigest: st.offerDigest(a), PromptDigest: a.promptDigest(st),
 	}
@@ -385,11 +399,15 @@ func (a *activation) judgeTurn(ctx context.Context, st *stepping, t *ringi.Model
 	}
 	if len(t.Calls) == 0 {
 		if t.Finish.Clean() {
-			ev.Finished = &ringi.RunFinished{Status: ringi.Completed, Reason: ringi.ReasonCompleted, Withheld: a.withheld(st)}
+			made.end = ringi.RunFinished{Status: ringi.Completed, Reason: ringi.ReasonCompleted, Withheld: a.withheld(st)}
+			ev.Finished = &made.end
 		}
 		return ev
 	}
-	ev.Calls = make([]ringi.JudgedCall, len(t.Calls))
+	ev.Calls = made.only[:]
+	if len(t.Calls) > 1 {
+		ev.Calls = make([]ringi.JudgedCall, len(t.Calls))
+	}
 	j := a.judging(st)
 	for i := range t.Calls {
 		c := &ev.Calls[i]
@@ -519,7 +537,7 @@ func (a *activation) promptDigest(st *stepping) string {
 		return hex16(hashMessages(sum, st.msgs, nil))
 	}
 	if a.hashed == 0 {
-		a.scratch = appendFields(make([]byte, 0, 512+len(st.system)), "ringi-prompt-v1", st.system)
+		a.scratch = appendFields(make([]byte, 0, 1024+len(st.system)), "ringi-prompt-v1", st.system)
 		a.prompt = sha256.Sum256(a.scratch)
 	}
 	if a.hashed < len(a.msgs) {

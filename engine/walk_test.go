@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -35,9 +34,13 @@ func TestWalk(t *testing.T) {
 func live(t *testing.T, rt *rapid.T) {
 	k := newWalk(t, rt)
 	acts := k.acts()
-	names := slices.Sorted(maps.Keys(acts))
+	var names []string
+	for name, weight := range map[string]int{"start": 2, "resume": 5, "stream": 1, "decide": 6, "take back": 1, "cancel": 1, "time passes": 1, "policy changes": 1, "restart": 1} {
+		names = append(names, slices.Repeat([]string{name}, weight)...)
+	}
+	slices.Sort(names)
 	k.start()
-	for range rapid.IntRange(1, 18).Draw(rt, "steps") {
+	for range rapid.SampledFrom([]int{3, 10, 20, 30, 40}).Draw(rt, "steps") {
 		name := rapid.SampledFrom(names).Draw(rt, "act")
 		acts[name]()
 		k.check()
@@ -61,8 +64,9 @@ type walk struct {
 	scripts [][]*ringi.ModelTurn // by the number in the run's message
 	fates   []fate               // of the next handlers
 	effects []effect
-	push    ringi.Status // today's policy on push
-	faults  []string     // what broke a promise inside a handler or a model
+	running sync.WaitGroup // handlers
+	push    ringi.Status   // today's policy on push
+	faults  []string       // what broke a promise inside a handler or a model
 	steals  int
 }
 
@@ -132,6 +136,9 @@ func newWalk(t *testing.T, rt *rapid.T) *walk {
 		w.cfg.Keyring = keyring(t)
 	}
 	w.cfg.TurnMode = rapid.SampledFrom([]ringi.TurnMode{ringi.Eager, ringi.Hold}).Draw(rt, "mode")
+	if k.index("callback", 5) == 4 {
+		w.cfg.OnApprovalRequired = k.callBack
+	}
 	k.newProcess()
 	return k
 }
@@ -145,11 +152,53 @@ func (k *walk) newProcess() {
 func (k *walk) engineOn(p *process) *engine.Engine {
 	cfg := k.w.cfg
 	cfg.Store = p
+	if k.calm {
+		cfg.OnApprovalRequired = nil
+	}
 	e, err := engine.New(cfg)
 	if err != nil {
 		k.Fatal(err)
 	}
 	return e
+}
+
+// callBack answers in process, by what fate comes next.
+func (k *walk) callBack(_ context.Context, r ringi.ApprovalRequest) (ringi.Decision, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	f := answers
+	if len(k.fates) > 0 {
+		f, k.fates = k.fates[0], k.fates[1:]
+	}
+	switch f {
+	case fails:
+		return ringi.Decision{}, errors.New("no answer")
+	case panics:
+		panic("boom")
+	case dies:
+		k.proc.die()
+	case hangsUp:
+		k.stops()
+	case notDone:
+		return r.Deny(ana, "no"), nil
+	case decisions:
+		return ringi.Decision{}, nil
+	}
+	d := r.Approve(ana)
+	switch d.Answer = r.Answers[len(r.Answers)-1]; d.Answer {
+	case ringi.Fill:
+		d.Input, d.AndApprove = `{"code":"9"}`, true
+	case ringi.Respond:
+		d.Answer = ringi.Approve
+		if !r.Allows(ringi.Approve) {
+			d.Answer, d.Result = ringi.Respond, `"by callback"`
+		}
+	case ringi.RunAgain:
+		d.Answer = ringi.DidNotRun
+	default:
+		d.Answer = ringi.Approve
+	}
+	return d, nil
 }
 
 // answer is the model: it says the script that the run's newest user message
@@ -173,6 +222,8 @@ func (k *walk) answer(req ringi.ModelRequest) *ringi.ModelTurn {
 
 // handle is every tool: it tells the world that it ran, and meets its fate.
 func (k *walk) handle(ctx context.Context, call ringi.ToolCall) (ringi.ToolResult, error) {
+	k.running.Add(1)
+	defer k.running.Done()
 	tc, _ := ringi.ToolContextFrom(ctx)
 	k.mu.Lock()
 	k.effects = append(k.effects, effect{run: tc.RunID, call: call.ID, tool: call.Tool, key: tc.Key, input: call.Input})
@@ -220,7 +271,12 @@ func (k *walk) steal(ctx context.Context, runID string) {
 		return
 	}
 	k.w.advance(2 * time.Minute)
-	_, err := k.engineOn(&process{Store: k.w.store}).Resume(ctx, runID)
+	cfg := k.w.cfg
+	cfg.Store = &process{Store: k.w.store}
+	e, err := engine.New(cfg)
+	if err == nil {
+		_, err = e.Resume(ctx, runID)
+	}
 	k.tolerate(err, ringi.ErrBusy, ringi.ErrLeaseLost)
 }
 
@@ -364,7 +420,7 @@ func (p *process) Beat(ctx context.Context, owner string, lease time.Duration) e
 // acts are what can happen between two looks.
 func (k *walk) acts() map[string]func() {
 	return map[string]func(){
-		"start": k.start, "resume": k.resume, "resume again": k.resume, "decide": k.decide, "decide another": k.decide, "take back": k.takeBack,
+		"start": k.start, "resume": k.resume, "decide": k.decide, "take back": k.takeBack,
 		"cancel": k.cancel, "time passes": k.timePasses, "policy changes": k.policyChanges, "restart": k.restart, "stream": k.stream,
 	}
 }
@@ -381,7 +437,7 @@ func (k *walk) step(expected []error, do func(ctx context.Context, e *engine.Eng
 		at = 0
 	}
 	k.proc.arm(at, times, after, deadly)
-	fates := rapid.SliceOfN(rapid.SampledFrom(append(slices.Repeat([]fate{answers}, 12), allFates...)), 0, 4).Draw(k.T, "fates")
+	fates := rapid.SliceOfN(rapid.SampledFrom(append(slices.Repeat([]fate{answers, answers, dies}, 3), allFates...)), 0, 4).Draw(k.T, "fates")
 	if k.calm {
 		fates = nil
 	}
@@ -391,6 +447,7 @@ func (k *walk) step(expected []error, do func(ctx context.Context, e *engine.Eng
 	k.fates, k.stops, k.steals = fates, stop, 0
 	k.mu.Unlock()
 	err := do(ctx, k.e)
+	k.running.Wait() // handlers that were given up
 	k.Logf("  %v", err)
 	if ctx.Err() != nil {
 		expected = append(slices.Clone(expected), context.Canceled)
@@ -414,7 +471,7 @@ func (k *walk) start() {
 	k.mu.Unlock()
 	start := ringi.RunStart{
 		Thread:       rapid.SampledFrom([]string{"", "thr_a", "thr_b"}).Draw(k.T, "thread"),
-		WithdrawOpen: rapid.Bool().Draw(k.T, "withdraw"),
+		WithdrawOpen: k.index("withdraw", 4) == 3,
 		Unattended:   rapid.SampledFrom([]ringi.Unattended{ringi.Attended, ringi.Attended, ringi.Attended, ringi.PerTool, ringi.PerCall}).Draw(k.T, "unattended"),
 		Messages:     []ringi.Message{ringi.User(strconv.Itoa(n))}, By: ana,
 	}
@@ -474,7 +531,7 @@ func (k *walk) stream() {
 	if id == "" {
 		return
 	}
-	leave := rapid.IntRange(1, 12).Draw(k.T, "leaves after")
+	leave := rapid.SampledFrom([]int{1, 2, 3, 5, 8, 99}).Draw(k.T, "leaves after")
 	k.step([]error{ringi.ErrBusy}, func(ctx context.Context, e *engine.Engine) error {
 		var seq int64
 		for ev, err := range e.StreamResume(ctx, id) {
@@ -555,14 +612,14 @@ func (k *walk) takeBack() {
 }
 
 func (k *walk) cancel() {
-	if id := k.oneOf(unended...); id != "" {
+	if id := k.oneOf(unended...); id != "" && k.index("really", 3) == 0 {
 		now := rapid.Bool().Draw(k.T, "now")
 		k.step([]error{ringi.ErrFinal}, func(ctx context.Context, e *engine.Engine) error { return e.Cancel(ctx, id, ben, "enough", now) })
 	}
 }
 
 func (k *walk) timePasses() {
-	k.w.advance(rapid.SampledFrom([]time.Duration{time.Second, time.Minute, 25 * time.Hour, 73 * time.Hour}).Draw(k.T, "time"))
+	k.w.advance(rapid.SampledFrom([]time.Duration{time.Second, time.Minute, time.Hour, 25 * time.Hour, 73 * time.Hour}).Draw(k.T, "time"))
 	if rapid.Bool().Draw(k.T, "sweep") {
 		k.step(nil, func(ctx context.Context, e *engine.Engine) error {
 			_, err := e.Expire(ctx, 10)
@@ -712,6 +769,35 @@ func TestWalk_ADefinitionIsKeptThoughACommitFails(t *testing.T) {
 		must(t, err)
 		w.decide(cli, res.Pending[0].Approve(ana))
 		wantStatus(t, w.resume(e, res.RunID), ringi.Completed, 0)
+	}
+}
+
+// What the walk found: the run that a process is about to claim has ended in
+// another's hands. That is a result, and no failure.
+func TestWalk_TwoProcessesGoOnWithOneRun(t *testing.T) {
+	t.Skip("fault: claim-on-ended-run")
+	for _, answer := range []ringi.Answer{ringi.Approve, ringi.Deny} {
+		w := newWorld(t)
+		w.says(calls("pay", `{}`))
+		e := w.engine()
+		id, pending := w.pendingOf(e, 1)
+		d := pending[0].Approve(ana)
+		d.Answer = answer
+		w.decide(e, d)
+		other := w.engine()
+		met := false
+		w.cfg.Store = &failing{Store: w.store, when: func(*ringi.Commit) bool {
+			if !met {
+				met = true
+				wantStatus(t, w.resume(other, id), ringi.Completed, 0)
+			}
+			return false
+		}}
+		res := w.resume(w.engine(), id)
+		wantStatus(t, res, ringi.Completed, 0)
+		if len(res.Results) != 1 || !met || w.count("pay") > 1 {
+			t.Errorf("results %+v, ran %d times", res.Results, w.count("pay"))
+		}
 	}
 }
 

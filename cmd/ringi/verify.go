@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +14,7 @@ import (
 )
 
 const verifyLong = `Check the log of every run in a space: that each record is the one that was
+
 written, in its place, up to the newest one; that payloads are those that the
 records commit to; that the inbox says of each request what the log says; and,
 with the key in TOOL_APPROVAL_SECRET, that the newest commit of each run and
@@ -51,34 +51,6 @@ func newVerifyCommand(e *env) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&withoutKey, "without-key", false, "check the chain alone, no signature")
 	return cmd
-}
-
-// verifyReport is what ringi verify found, and its JSON.
-type verifyReport struct {
-	Store string `json:"store"`
-	Space string `json:"space"`
-	// Keyed is set for a store that has used a key, Signed where signatures
-	// were checked with it.
-	Keyed  bool `json:"keyed"`
-	Signed bool `json:"signed"`
-	// What was checked. Erased counts payloads that were removed by record:
-	// their chain is whole.
-	Runs      int `json:"runs"`
-	Records   int `json:"records"`
-	Erased    int `json:"erased"`
-	Requests  int `json:"requests"`
-	Decisions int `json:"decisions"`
-	// Broken is what is not as it was written, Unchecked what could not be
-	// read.
-	Broken    []finding `json:"broken"`
-	Unchecked []finding `json:"unchecked"`
-	Proves    string    `json:"proves"`
-}
-
-// finding is one thing that is wrong, and where.
-type finding struct {
-	RunID string `json:"run_id"`
-	Why   string `json:"why"`
 }
 
 // verifier goes through a store.
@@ -306,59 +278,3 @@ func damaged(err error) error {
 	}
 	return err
 }
-
-// print writes the report.
-func (v *verifier) print() error {
-	r := &v.report
-	proves := v.proves()
-	if v.e.json {
-		r.Proves = strings.ReplaceAll(proves, "\n", " ")
-		return v.e.printJSON(r)
-	}
-	p := v.e.paints(v.e.out)
-	for _, f := range r.Broken {
-		p.put("%s %s: %s\n", p.in(red, "BROKEN"), f.RunID, f.Why)
-	}
-	for _, f := range r.Unchecked {
-		p.put("%s %s: %s\n", p.in(yellow, "NOT CHECKED"), f.RunID, f.Why)
-	}
-	p.put("Checked in space %s of store %s: %s, %s, %s, %s.\n", r.Space, r.Store, plain(count(r.Runs, "run")),
-		plain(count(r.Records, "record")), plain(count(r.Requests, "request")), plain(count(r.Decisions, "decision")))
-	if r.Erased > 0 {
-		p.put("Payloads of %s were erased, and a record says so; the chain holds without them.\n", plain(count(r.Erased, "record")))
-	}
-	p.put("%s\n", plain(proves))
-	return p.flush(v.e.out)
-}
-
-// proves says what was shown, and what was not.
-func (v *verifier) proves() string {
-	const not = "\nNot shown: that no run was taken away whole, and that the file is not an older copy\nof itself. That needs an anchor outside the store."
-	switch r := v.report; {
-	case len(r.Broken) > 0 && r.Signed && !r.Keyed:
-		return "Something is not as it was written, or this store was never keyed: then say --without-key."
-	case len(r.Broken) > 0:
-		return "Something is not as it was written: nothing of a broken run is decided or executed."
-	case len(r.Unchecked) > 0:
-		return "What was checked is as it was written; the rest could not be read."
-	case r.Runs == 0:
-		return "There is no run here, so nothing is shown."
-	case r.Signed:
-		return "Every record is as a holder of the key wrote it, none is missing, and every request\nand decision is signed." + not
-	}
-	return "Every record follows from the one before it, and none is missing. Signatures were not\nchecked: whoever can write to the file could have written it all anew." + not
-}
-
-// verdict is the error that gives the exit code. What is broken counts before
-// what could not be checked, so that no cut looks like a failure to run (F171).
-func (v *verifier) verdict() error {
-	switch r := v.report; {
-	case len(r.Broken) > 0:
-		return unprovenf("verification failed: %s, first: run %s: %s", findings(len(r.Broken)), r.Broken[0].RunID, r.Broken[0].Why)
-	case len(r.Unchecked) > 0:
-		return fmt.Errorf("could not check %s, first: run %s: %s", findings(len(r.Unchecked)), r.Unchecked[0].RunID, r.Unchecked[0].Why)
-	}
-	return v.noKey
-}
-
-func findings(n int) string { return count(n, "finding") }

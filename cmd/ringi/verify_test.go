@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -142,15 +143,23 @@ func (th *thief) erase(run string, keys *sign.Keyring) {
 }
 
 // forgeApproval decides the pending request of run_2, as far as it goes
-// without a key.
+// without a key: everything but signature and MAC is as it would be.
 func (th *thief) forgeApproval() {
 	th.t.Helper()
-	var digest string
-	if err := th.db.QueryRow(`SELECT digest FROM requests WHERE id = 'req_2_1_0'`).Scan(&digest); err != nil {
+	var payload string
+	if err := th.db.QueryRow(`SELECT payload FROM records WHERE run = 'run_2' AND kind = 'approval_requested'`).Scan(&payload); err != nil {
 		th.t.Fatal(err)
 	}
-	by := ringi.Principal{ID: "admin", Kind: ringi.Person, Auth: "os"}
-	th.write("run_2", nil, &ringi.ApprovalDecided{Request: "req_2_1_0", Answer: ringi.Approve, By: by, Digest: digest, At: time.Now()})
+	var asked struct{ Nonce, Digest string }
+	var nonce [sign.NonceSize]byte
+	if err := json.Unmarshal([]byte(payload), &asked); err != nil {
+		th.t.Fatal(err)
+	}
+	if n, err := hex.Decode(nonce[:], []byte(asked.Nonce)); err != nil || n != len(nonce) {
+		th.t.Fatal(n, err)
+	}
+	th.write("run_2", nil, &ringi.ApprovalDecided{Request: "req_2_1_0", Answer: ringi.Approve, Digest: asked.Digest, At: time.Now(),
+		By: ringi.Principal{ID: "admin", Kind: ringi.Person, Auth: "os"}, Bytes: sign.InputDigest(nonce, `{"order":"A-1017","cents":4990}`)})
 	th.exec(`UPDATE requests SET state = 'approved', decided_by = 'admin', decided_at = 1 WHERE id = 'req_2_1_0'`)
 }
 
@@ -167,13 +176,53 @@ func TestF170_F171_VerifyTellsEveryCut(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const same = -1 // unkeyed as keyed
-	for _, c := range []struct {
-		name           string
-		tamper         func(th *thief)
-		keyed, unkeyed int
-		says           string // in what a keyed check prints
-	}{
+	for _, c := range cuts(keys) {
+		for keyed, file := range files {
+			name, want := c.name+", unkeyed", c.unkeyed
+			if keyed || want == same {
+				want = c.keyed
+			}
+			if keyed {
+				name = c.name
+			}
+			t.Run(name, func(t *testing.T) {
+				path := filepath.Join(t.TempDir(), "ringi.db")
+				if err := os.WriteFile(path, file, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				secret := ""
+				if keyed {
+					secret = testSecret
+				}
+				if c.tamper != nil {
+					steal(t, path, c.tamper)
+				}
+				got := verified(t, path, secret)
+				if got.code != want {
+					t.Errorf("exit %d, want %d\n%s%s", got.code, want, got.out, got.err)
+				}
+				if keyed && !strings.Contains(got.out+got.err, c.says) {
+					t.Errorf("does not say %q:\n%s%s", c.says, got.out, got.err)
+				}
+			})
+		}
+	}
+}
+
+// same is for a cut that is told without a key as well as with it.
+const same = -1
+
+// cut is something that somebody does to a store, and what verify says of it.
+type cut struct {
+	name           string
+	tamper         func(th *thief)
+	keyed, unkeyed int
+	says           string // in what a keyed check prints
+}
+
+// cuts is the table of what may be done to the store that logged makes.
+func cuts(keys *sign.Keyring) []cut {
+	return []cut{
 		{"intact", nil, 0, same, "Every record is as a holder of the key wrote it"},
 		{"erased by record", func(th *thief) { th.erase("run_4", keysIf(th, keys)) }, 0, same, "were erased, and a record says so"},
 		{"erased without record", func(th *thief) {
@@ -243,36 +292,6 @@ func TestF170_F171_VerifyTellsEveryCut(t *testing.T) {
 			}
 			th.exec(`DELETE FROM runs WHERE id = 'run_2'`)
 		}, 0, same, "Not shown: that no run was taken away whole"},
-	} {
-		for keyed, file := range files {
-			name, want := c.name+", unkeyed", c.unkeyed
-			if keyed || want == same {
-				want = c.keyed
-			}
-			if keyed {
-				name = c.name
-			}
-			t.Run(name, func(t *testing.T) {
-				path := filepath.Join(t.TempDir(), "ringi.db")
-				if err := os.WriteFile(path, file, 0o600); err != nil {
-					t.Fatal(err)
-				}
-				secret := ""
-				if keyed {
-					secret = testSecret
-				}
-				if c.tamper != nil {
-					steal(t, path, c.tamper)
-				}
-				got := verified(t, path, secret)
-				if got.code != want {
-					t.Errorf("exit %d, want %d\n%s%s", got.code, want, got.out, got.err)
-				}
-				if keyed && !strings.Contains(got.out+got.err, c.says) {
-					t.Errorf("does not say %q:\n%s%s", c.says, got.out, got.err)
-				}
-			})
-		}
 	}
 }
 

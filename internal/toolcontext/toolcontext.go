@@ -106,3 +106,14 @@ var ended = func() context.Context {
 	cancel()
 	return ctx
 }()
+
+// Detach keeps a context's values and drops its cancellation and deadline, as
+// context.WithoutCancel does; asking it for a value allocates nothing.
+func Detach(ctx context.Context) context.Context { return &detached{ctx} }
+
+type detached struct{ values context.Context }
+
+func (*detached) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (*detached) Done() <-chan struct{}       { return nil }
+func (*detached) Err() error                  { return nil }
+func (d *detached) Value(key any) any         { return d.values.Value(key) }

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ringi-dev/ringi"
+)
+
+// cancelled is the JSON of ringi cancel.
+type cancelled struct {
+	RunID  string          `json:"run_id"`
+	Status ringi.RunStatus `json:"status"`
+}
+
+func newCancelCommand(e *env) *cobra.Command {
+	var reason string
+	var now bool
+	cmd := &cobra.Command{
+		Use:     "cancel RUN",
+		Short:   "End a run: what it waits for is withdrawn, never denied",
+		Example: "  ringi cancel run_01k… --reason \"no longer needed\" --store sqlite:ringi.db",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			by, err := person()
+			if err != nil {
+				return err
+			}
+			s, err := e.deciding(ctx)
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			if err := s.engine.Cancel(ctx, args[0], by, reason, now); err != nil {
+				return err
+			}
+			row, err := s.store.Row(ctx, e.space, args[0])
+			if err != nil {
+				return fmt.Errorf("read run: %w", err)
+			}
+			switch {
+			case e.json:
+				return e.printJSON(cancelled{row.ID, row.Status})
+			case row.Status.Final():
+				e.say("Run %s is cancelled.\n", row.ID)
+			default:
+				e.say("Run %s will be cancelled by the process that drives it; a call in flight is recorded first.\n", row.ID)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for people")
+	cmd.Flags().BoolVar(&now, "now", false, "cut a call in flight: a write that was cut may have happened or not")
+	return cmd
+}
