@@ -300,7 +300,7 @@ func (e *Engine) now(ctx context.Context) (time.Time, error) {
 
 // isDefinite reports whether a store's error says that nothing was written.
 func isDefinite(err error) bool {
-	for _, known := range []error{ringi.ErrConflict, ringi.ErrLeaseLost, ringi.ErrBusy, ringi.ErrRunOpen, ringi.ErrClock, ringi.ErrNotFound} {
+	for _, known := range []error{ringi.ErrConflict, ringi.ErrLeaseLost, ringi.ErrBusy, ringi.ErrRunOpen, ringi.ErrClock, ringi.ErrNotFound, ringi.ErrFinal, ringi.ErrCorrupt} {
 		if errors.Is(err, known) {
 			return true
 		}

@@ -350,8 +350,8 @@ func (a *activation) runReads(ctx context.Context, st *stepping, t *turn) (bool,
 	if err := a.stopped(ctx); err != nil {
 		return false, err
 	}
-	if err := a.claim(ctx); err != nil {
-		return false, err
+	if err := a.claim(ctx); err != nil || !a.l.held {
+		return true, err
 	}
 	a.st.hold()
 	defer a.st.release()

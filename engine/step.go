@@ -41,8 +41,8 @@ func (a *activation) step(ctx context.Context) error {
 	if ok, err := a.mayRead(ctx, st); !ok || err != nil {
 		return err
 	}
-	if err := a.claim(ctx); err != nil {
-		return err
+	if err := a.claim(ctx); err != nil || !a.l.held || len(a.s.turns) >= st.n {
+		return err // others went on with the run: drive looks anew
 	}
 	a.tellStepStart(ctx, st.n)
 	turn, err := a.ask(ctx, st)
@@ -261,8 +261,8 @@ func (a *activation) claim(ctx context.Context) error {
 		return nil
 	}
 	return a.commit(ctx, func() (*change, error) {
-		if a.l.held {
-			return nil, nil
+		if a.l.held || a.s.finished != nil {
+			return nil, nil // held, or somebody else ended the run
 		}
 		return &change{status: ringi.Running}, nil
 	})

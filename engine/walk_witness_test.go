@@ -3,6 +3,7 @@ package engine_test
 import (
 	"encoding/base64"
 	"fmt"
+	"time"
 
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/sign"
@@ -16,6 +17,7 @@ type witness struct {
 	requests map[string]*heardRequest
 	attended bool
 	ended    bool
+	at       time.Time // of the event that is heard
 }
 
 // heardCall is one call as the log tells it.
@@ -38,6 +40,8 @@ type heardRequest struct {
 	// approved says that a person said yes to it, once.
 	approved bool
 	starts   int
+	// expires and useBy are until when it may be answered, and used.
+	expires, useBy time.Time
 }
 
 // hear takes a whole log in. Its error names the event that breaks a promise.
@@ -51,6 +55,7 @@ func hear(events []ringi.Event) (*witness, error) {
 		if w.ended {
 			return w, fmt.Errorf("event %d (%s) stands behind the run's end", ev.Seq, ev.Kind)
 		}
+		w.at = ev.At
 		if err := w.event(ev.Body); err != nil {
 			return w, fmt.Errorf("event %d (%s): %w", ev.Seq, ev.Kind, err)
 		}
@@ -163,7 +168,7 @@ func (w *witness) asked(b *ringi.ApprovalRequested) error {
 	if b.Proposed {
 		bytes = b.Input
 	}
-	w.requests[b.Request] = &heardRequest{call: b.Call, bytes: bytes, nonce: b.Nonce, ask: b.Ask, state: ringi.Pending}
+	w.requests[b.Request] = &heardRequest{call: b.Call, bytes: bytes, nonce: b.Nonce, ask: b.Ask, state: ringi.Pending, expires: b.ExpiresAt}
 	return nil
 }
 
@@ -186,6 +191,10 @@ func (w *witness) decided(b *ringi.ApprovalDecided) error {
 	if b.By.Kind != ringi.Person {
 		return fmt.Errorf("decided by %+v", b.By)
 	}
+	if !r.expires.IsZero() && !w.at.Before(r.expires) {
+		return fmt.Errorf("decided after %s", r.expires)
+	}
+	r.useBy = b.UseBy
 	if !r.approved {
 		return w.result(r.call)
 	}
@@ -242,6 +251,8 @@ func (w *witness) started(b *ringi.ToolStarted) error {
 	case r.state == ringi.Spent && b.Attempt > 1 && b.Effect.Repeatable():
 	case r.state != ringi.Granted:
 		return fmt.Errorf("approval %s is %s", b.Request, r.state)
+	case !r.useBy.IsZero() && !w.at.Before(r.useBy):
+		return fmt.Errorf("approval %s was good until %s", b.Request, r.useBy)
 	}
 	r.state = ringi.Spent
 	r.starts++

@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -155,7 +154,7 @@ func (th *thief) forgeApproval() {
 	if err := json.Unmarshal([]byte(payload), &asked); err != nil {
 		th.t.Fatal(err)
 	}
-	if n, err := hex.Decode(nonce[:], []byte(asked.Nonce)); err != nil || n != len(nonce) {
+	if n, err := base64.RawURLEncoding.Decode(nonce[:], []byte(asked.Nonce)); err != nil || n != len(nonce) {
 		th.t.Fatal(n, err)
 	}
 	th.write("run_2", nil, &ringi.ApprovalDecided{Request: "req_2_1_0", Answer: ringi.Approve, Digest: asked.Digest, At: time.Now(),

@@ -1,0 +1,6 @@
+package bench
+
+import (
+	_ "charm.land/fantasy"
+	_ "github.com/ringi-dev/ringi/engine"
+)
