@@ -86,7 +86,7 @@ type Config struct {
 	// "default".
 	Space string
 	// StopWhen ends a run, completed, after a step for which one of them holds.
-	StopWhen []StopCondition
+	StopWhen []StopWhen
 	// Store keeps the runs; nil is a memory store of this engine's own.
 	Store ringi.Store
 	// Teams are the known members of teams: where nobody who may decide is

@@ -10,14 +10,14 @@ import (
 )
 
 // Stop conditions end a run, completed, after a step for which one holds.
-func ExampleStopCondition() {
+func ExampleStopWhen() {
 	tools := ringi.NewRegistry()
 	var ran ringitest.Effects
 	ran.Tool(tools, ringi.Tool{Name: "search", Effect: ringi.ReadOnly}, "nothing")
 	ran.Tool(tools, ringi.Tool{Name: "answer", Effect: ringi.ReadOnly}, "noted")
 	expensive := func(info engine.StepInfo) bool { return info.Usage.OutputTokens > 1000 }
 	e, err := engine.New(engine.Config{Registry: tools,
-		StopWhen: []engine.StopCondition{engine.StopOnTool("answer"), engine.StopAfterSteps(5), expensive},
+		StopWhen: []engine.StopWhen{engine.StopOnTool("answer"), engine.StopAfterSteps(5), expensive},
 		Model: ringitest.Script(
 			ringitest.Calls(ringitest.Call("search", `{}`)),
 			ringitest.Calls(ringitest.Call("answer", `{"text":"42"}`)),

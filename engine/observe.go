@@ -59,16 +59,16 @@ type StepPlan struct {
 // step after a restart, so it must have no effects.
 type PrepareStep func(ctx context.Context, info StepInfo) (StepPlan, error)
 
-// StopCondition ends a run, completed, after a step for which it holds.
-type StopCondition func(info StepInfo) bool
+// StopWhen ends a run, completed, after a step for which it holds.
+type StopWhen func(info StepInfo) bool
 
 // StopAfterSteps holds after n steps.
-func StopAfterSteps(n int) StopCondition {
+func StopAfterSteps(n int) StopWhen {
 	return func(i StepInfo) bool { return i.Step >= n }
 }
 
 // StopOnTool holds after a step that called the tool.
-func StopOnTool(name string) StopCondition {
+func StopOnTool(name string) StopWhen {
 	return func(i StepInfo) bool {
 		return slices.ContainsFunc(i.Calls, func(c ringi.ToolCall) bool { return c.Tool == name })
 	}

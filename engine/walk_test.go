@@ -64,9 +64,10 @@ type walk struct {
 	scripts [][]*ringi.ModelTurn // by the number in the run's message
 	fates   []fate               // of the next handlers
 	effects []effect
-	running sync.WaitGroup // handlers
-	push    ringi.Status   // today's policy on push
-	faults  []string       // what broke a promise inside a handler or a model
+	running int // handlers, also those that were given up
+	rest    *sync.Cond
+	push    ringi.Status // today's policy on push
+	faults  []string     // what broke a promise inside a handler or a model
 	steals  int
 }
 
@@ -115,6 +116,7 @@ func walkEffect(name string) ringi.Effect {
 
 func newWalk(t *testing.T, rt *rapid.T) *walk {
 	k := &walk{T: rt, w: newWorld(t), push: ringi.Approved, stops: func() {}}
+	k.rest = sync.NewCond(&k.mu)
 	w := k.w
 	w.reg = ringi.NewRegistry()
 	w.cfg.Registry = w.reg
@@ -223,13 +225,13 @@ func (k *walk) answer(req ringi.ModelRequest) *ringi.ModelTurn {
 
 // handle is every tool: it tells the world that it ran, and meets its fate.
 func (k *walk) handle(ctx context.Context, call ringi.ToolCall) (ringi.ToolResult, error) {
-	k.running.Add(1)
-	defer k.running.Done()
 	tc, _ := ringi.ToolContextFrom(ctx)
 	k.mu.Lock()
+	k.running++
+	defer k.leave()
 	k.effects = append(k.effects, effect{run: tc.RunID, call: call.ID, tool: call.Tool, key: tc.Key, input: call.Input})
 	f := answers
-	if len(k.fates) > 0 {
+	if len(k.fates) > 0 && ctx.Err() == nil { // one that begins too late meets nothing more
 		f, k.fates = k.fates[0], k.fates[1:]
 	}
 	proc, e := k.proc, k.e
@@ -260,6 +262,13 @@ func (k *walk) handle(ctx context.Context, call ringi.ToolCall) (ringi.ToolResul
 		k.steal(away, tc.RunID)
 	}
 	return ringi.ToolResult{Output: "ok " + string(call.Input)}, nil
+}
+
+func (k *walk) leave() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.running--
+	k.rest.Broadcast()
 }
 
 // steal lets another process find the run's owner dead, and go on with it.
@@ -446,7 +455,11 @@ func (k *walk) step(expected []error, do func(ctx context.Context, e *engine.Eng
 	k.fates, k.stops, k.steals = fates, stop, 0
 	k.mu.Unlock()
 	err := do(ctx, k.e)
-	k.running.Wait() // handlers that were given up
+	k.mu.Lock()
+	for k.running > 0 {
+		k.rest.Wait()
+	}
+	k.mu.Unlock()
 	k.Logf("  %v", err)
 	if ctx.Err() != nil {
 		expected = append(slices.Clone(expected), context.Canceled)

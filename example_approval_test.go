@@ -1,4 +1,4 @@
-package engine_test
+package ringi_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 // Approval settings: a status for a tool, a function of its typed input, and
 // what the run itself brings.
-func ExampleConfig_approval() {
+func ExampleApproval() {
 	type Payment struct {
 		Cents int64 `json:"cents"`
 	}
