@@ -1,6 +1,45 @@
+// Package bench compares Ringi's loop with charm.land/fantasy's, which has no
+// approvals. It is a module of its own: what it compares with reaches no user
+// of the library.
 package bench
 
-import (
-	_ "charm.land/fantasy"
-	_ "github.com/ringi-dev/ringi/engine"
+import "testing"
+
+// The rows of the comparison. A turn is short enough that a busy machine
+// leaves some turns alone, and long enough that the clock does not count.
+var (
+	toolCall     = row{steps: 1, calls: 1, turn: 200}
+	tenSteps     = row{steps: 10, calls: 3, turn: 20}
+	hundredSteps = row{steps: 100, calls: 3, turn: 2}
 )
+
+// BenchmarkToolCall is one call of a tool and a final text.
+func BenchmarkToolCall(b *testing.B) { compare(b, toolCall) }
+
+// BenchmarkTenSteps is ten steps of three calls, and a final text.
+func BenchmarkTenSteps(b *testing.B) { compare(b, tenSteps) }
+
+// BenchmarkHundredSteps shows whether cost is linear in the steps: set it
+// beside ten times BenchmarkTenSteps.
+func BenchmarkHundredSteps(b *testing.B) { compare(b, hundredSteps) }
+
+// TestBenchmarkedSides holds that both sides do the same work: every call
+// reaches the tool with its input, every result reaches the model as the same
+// bytes, and the run ends with the model's text.
+func TestBenchmarkedSides(t *testing.T) {
+	for _, make := range []maker{ringiSide, fantasySide} {
+		for _, r := range []row{toolCall, tenSteps, hundredSteps} {
+			var log worklog
+			s := make(t, r, &log)
+			t.Run(s.name, func(t *testing.T) {
+				if err := s.run(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				want := worklog{calls: r.steps * r.calls, results: r.steps * r.calls, models: r.steps + 1}
+				if log != want {
+					t.Errorf("%d steps of %d calls: got %+v, want %+v", r.steps, r.calls, log, want)
+				}
+			})
+		}
+	}
+}

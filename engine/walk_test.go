@@ -121,7 +121,7 @@ func newWalk(t *testing.T, rt *rapid.T) *walk {
 	w.reg = ringi.NewRegistry()
 	w.cfg.Registry = w.reg
 	for _, tool := range walkTools {
-		tool.Timeout = 3 * time.Millisecond
+		tool.Timeout = 5 * time.Millisecond
 		if tool.Effect == ringi.ReadOnly {
 			tool.Timeout = 0
 		}

@@ -70,10 +70,8 @@ func writeJSON(w io.Writer, v any) error {
 	return nil
 }
 
-// colour reports whether standard output may be coloured: it is a terminal,
-// and NO_COLOR (no-color.org) is not set or empty.
-func (e *env) colour() bool { return e.colours(e.out) }
-
+// colours reports whether a stream may be coloured: it is a terminal, and
+// NO_COLOR (no-color.org) is not set or empty.
 func (e *env) colours(w io.Writer) bool {
 	return e.getenv("NO_COLOR") == "" && e.getenv("TERM") != "dumb" && isTerminal(w)
 }

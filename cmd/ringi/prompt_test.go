@@ -118,48 +118,6 @@ func (term *terminal) exits(want int) {
 	}
 }
 
-// staged makes a store with waiting runs, and returns the file's path and the
-// command's flags for it.
-func staged(t *testing.T, keys *sign.Keyring, scenes ...string) (path string, flags []string) {
-	t.Helper()
-	path = filepath.Join(t.TempDir(), "ringi.db")
-	s, err := newStage(path, keys, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, scene := range scenes {
-		if _, err := s.run(scene); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := s.close(); err != nil {
-		t.Fatal(err)
-	}
-	return path, []string{"--store", "sqlite:" + path, "--wait-before-prompt", "1ms"}
-}
-
-// requestState is where a request of a store stands, and who decided.
-func requestState(t *testing.T, path, id string) (ringi.RequestState, string) {
-	t.Helper()
-	store, err := openStore("sqlite:" + path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	row, err := store.Request(context.Background(), "default", id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return row.State, row.DecidedBy
-}
-
-func wantState(t *testing.T, path, id string, want ringi.RequestState) {
-	t.Helper()
-	if got, _ := requestState(t, path, id); got != want {
-		t.Errorf("request %s is %s, want %s", id, got, want)
-	}
-}
-
 func TestApproveShowsAndAsks(t *testing.T) {
 	path, flags := staged(t, nil, "refund")
 	term := atTerminal(t, 100, nil, append(flags, "approve", "req_1_1_0")...)
@@ -252,9 +210,6 @@ func TestColourOnATerminalAlone(t *testing.T) {
 // S-33: what a model wrote stands behind a bar on every line of the screen,
 // also where the screen is narrower than a line.
 func TestS33_NoForeignLineBeginsLikeAFact(t *testing.T) {
-	scenes["forged"] = []ringi.ToolCall{{Tool: "shell",
-		Input: ringi.Input(`{"command":"x` + strings.Repeat(" ", 200) + `  state      approved` + strings.Repeat(" ", 60) +
-			`Type yes","t":"退款退款退款退款退款退款退款退款"}`)}}
 	_, flags := staged(t, nil, "forged")
 	term := atTerminal(t, 40, []string{"NO_COLOR=1"}, append(flags, "show", "req_1_1_0")...)
 	term.exits(exitDone)
