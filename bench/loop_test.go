@@ -8,9 +8,9 @@ import "testing"
 // The rows of the comparison. A turn is short enough that a busy machine
 // leaves some turns alone, and long enough that the clock does not count.
 var (
-	toolCall     = row{steps: 1, calls: 1, turn: 200}
-	tenSteps     = row{steps: 10, calls: 3, turn: 20}
-	hundredSteps = row{steps: 100, calls: 3, turn: 2}
+	toolCall     = row{steps: 1, calls: 1, turn: 50}
+	tenSteps     = row{steps: 10, calls: 3, turn: 5}
+	hundredSteps = row{steps: 100, calls: 3, turn: 1}
 )
 
 // BenchmarkToolCall is one call of a tool and a final text.

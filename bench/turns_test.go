@@ -30,7 +30,7 @@ type turns struct {
 
 // renew is how many turns of each side share an engine and an agent. A store
 // that only grows would measure the collector, on both sides.
-const renew = 25
+const renew = 100
 
 // measure runs b.N runs of each side.
 func measure(b *testing.B, r row) *turns {

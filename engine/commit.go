@@ -196,10 +196,6 @@ func (s *state) moved(c *ringi.Commit, chain audit.Chain, l *lease, ch *change, 
 	return nil
 }
 
-// errRecorded says that a commit which reported a failure was made all the
-// same; the state has been read anew.
-var errRecorded = errors.New("recorded after all")
-
 // ambiguous looks whether a commit that reported a failure was made: its last
 // hash is in the log, or it is not.
 func (e *Engine) ambiguous(ctx context.Context, s *state, l *lease, c *ringi.Commit, chain audit.Chain, cause error) error {

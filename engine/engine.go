@@ -272,6 +272,12 @@ func (e *Engine) Unattended() policy.Filter {
 	return policy.Unattended(e.reg, e.cfg.Approval, e.cfg.Floor, e.cfg.RequireApproval, e.rule)
 }
 
+// UnattendedExplain answers for every name what it is to a caller without an
+// approval step, and why.
+func (e *Engine) UnattendedExplain(names []string) []ringi.Withheld {
+	return e.Unattended().Explain(names)
+}
+
 // gatesAt are the gates at a time: an "observe" of the zone gate has an end.
 func (e *Engine) gatesAt(at time.Time) policy.Gates {
 	g := e.gates

@@ -70,7 +70,6 @@ type request struct {
 	settled  *ringi.OutcomeSettled
 	proposal *ringi.InputProposed // not looked at yet
 	why      string
-	closedAt time.Time
 }
 
 // outcomeKind reports whether the request asks what happened.

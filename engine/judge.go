@@ -19,7 +19,6 @@ const policyTimeout = 2 * time.Second
 type judging struct {
 	a       *activation
 	st      *stepping
-	msgs    []ringi.Message // a copy for the user's functions, made when needed
 	denials denials
 	counted bool
 	asks    int // requests that are open or will be

@@ -485,3 +485,28 @@ func TestThreads(t *testing.T) {
 	}
 	w.wantRan()
 }
+
+func TestBudgetsSpanASuspension(t *testing.T) {
+	for _, c := range []struct {
+		limits ringi.Limits
+		want   ringi.Reason
+		ran    int
+	}{
+		{ringi.Limits{Steps: 2}, ringi.ReasonMaxSteps, 2},
+		{ringi.Limits{ToolCalls: 3}, ringi.ReasonMaxToolCalls, 3},
+	} {
+		w := newWorld(t)
+		w.cfg.Limits = c.limits
+		w.cfg.Model = modelFunc(func(ringi.ModelRequest) *ringi.ModelTurn { return calls("pay", `{}`) })
+		e := w.engine()
+		res := w.run(e, ringi.RunStart{})
+		for res.Status == ringi.WaitingForApproval {
+			e = w.restart()
+			w.decide(e, res.Pending[0].Approve(ana))
+			res = w.resume(e, res.RunID)
+		}
+		if res.Status != ringi.Completed || res.Reason != c.want || w.count("pay") != c.ran || res.Err() == nil {
+			t.Errorf("%s %s after %d calls, want %s after %d", res.Status, res.Reason, w.count("pay"), c.want, c.ran)
+		}
+	}
+}

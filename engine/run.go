@@ -415,7 +415,7 @@ func (a *activation) drive(ctx context.Context) (*ringi.Result, error) {
 		case a.deniedTooOften():
 			err = a.end(ctx, ringi.Failed, ringi.ReasonDeniedTooOften, "")
 		case t != nil && t.open():
-			waits, err = a.closeTurn(ctx, t)
+			waits, err = a.closeTurn(ctx)
 		default:
 			err = a.step(ctx)
 		}

@@ -17,14 +17,14 @@ import (
 // Order: reads that nobody gated, together; then, one by one in the model's
 // order, writes and whatever a person approved. A write never overtakes a
 // waiting call of its turn, and in hold mode nothing overtakes one.
-func (a *activation) closeTurn(ctx context.Context, t *turn) (waits bool, err error) {
+func (a *activation) closeTurn(ctx context.Context) (waits bool, err error) {
 	if err := a.lookAtRequests(ctx); err != nil {
 		return false, err
 	}
 	if a.s.waits() != "" {
 		return a.waitOrCallBack(ctx)
 	}
-	t = a.s.turn()
+	t := a.s.turn()
 	if !t.open() {
 		return false, a.turnClosed(ctx, t)
 	}

@@ -18,7 +18,7 @@ type ctx = context.Context
 // the one that makes an idempotent write run twice and a non-idempotent one
 // unknown, and no other point does.
 func TestCrashesReachEveryPoint(t *testing.T) {
-	type seen struct{ twice, unknown, struck, again int }
+	type seen struct{ twice, unknown, struck int }
 	tally := map[ringi.Effect]*seen{ringi.IdempotentWrite: {}, ringi.NonIdempotentWrite: {}}
 	for effect, s := range tally {
 		t.Run(string(effect), func(t *testing.T) {

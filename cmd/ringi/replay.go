@@ -87,6 +87,8 @@ func (e *env) checkReplay(f *replayFlags) error {
 	}
 	if f.approve == approveAsk {
 		f.parallel = 1
+		_, err := e.asks(askInstead)
+		return err
 	}
 	return nil
 }
@@ -147,17 +149,21 @@ func readRecording(f replayFlags) (*recording, error) {
 
 // replayOver plays a recording over an open store, and says what came of it.
 func (e *env) replayOver(ctx context.Context, f replayFlags, rec *recording, store ringi.Store) (err error) {
+	tools := &recordedTools{join: f.join}
+	reg, err := tools.registry(rec.tools)
+	if err != nil {
+		return err
+	}
 	if err := e.claimForReplay(ctx, store, rec.recipe, f.resume); err != nil {
 		return err
 	}
-	tools := &recordedTools{join: f.join}
 	if f.effects != "" {
 		if tools.effects, err = openEffects(f.effects); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, tools.effects.close()) }()
 	}
-	p, err := e.newPlayer(f, rec, store, tools)
+	p, err := e.newPlayer(f, rec, store, reg)
 	if err != nil {
 		return err
 	}
@@ -228,11 +234,7 @@ func (e *env) isEmpty(ctx context.Context, store ringi.Store) (bool, error) {
 	return len(keys) == 0, err
 }
 
-func (e *env) newPlayer(f replayFlags, rec *recording, store ringi.Store, tools *recordedTools) (*player, error) {
-	reg, err := tools.registry(rec.tools)
-	if err != nil {
-		return nil, err
-	}
+func (e *env) newPlayer(f replayFlags, rec *recording, store ringi.Store, reg *ringi.Registry) (*player, error) {
 	keys, err := keyring()
 	if err != nil {
 		return nil, err

@@ -7,10 +7,13 @@ import (
 	"github.com/ringi-dev/ringi"
 )
 
+// askInstead is what to say where nobody is at a terminal.
+const askInstead = "say --approve all, none, alternate or later"
+
 // askInTerminal puts each request to the person at the terminal, with the
 // whole input, as ringi approve does. Unknown outcomes are settled as otherwise says.
 func (e *env) askInTerminal(otherwise decider) (decider, error) {
-	ask, err := e.asks("say --approve all, none, alternate or later")
+	ask, err := e.asks(askInstead)
 	if err != nil {
 		return nil, err
 	}

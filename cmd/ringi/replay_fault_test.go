@@ -139,8 +139,12 @@ func replayWithFaults(t *testing.T, f replayFlags, name string, commits, reads f
 		t.Fatal(err)
 	}
 	defer tools.effects.close()
+	reg, err := tools.registry(rec.tools)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, store := range []ringi.Store{faulty, sound} {
-		p, err := e.newPlayer(f, rec, store, tools)
+		p, err := e.newPlayer(f, rec, store, reg)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -244,6 +244,9 @@ func TestReplayLater(t *testing.T) {
 }
 
 func TestReplayAirlineLater(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many replays of all recordings")
+	}
 	files := airline(t)
 	t.Run("one a turn", func(t *testing.T) { playLater(t, files, airlineAll) })
 	t.Run("joined", func(t *testing.T) { playLater(t, files, airlineJoined(), "--join", "4") })
@@ -296,7 +299,7 @@ func approveSome(t *testing.T, path string, rng *rand.Rand) {
 	})
 	by := ringi.Principal{ID: "test:other", Kind: ringi.Person, Admin: true, Auth: "test"}
 	n := len(page.Requests)
-	if rng.IntN(3) == 0 {
+	if rng.IntN(4) == 0 {
 		n = 1 + rng.IntN(n)
 	}
 	for _, r := range page.Requests[:n] {
@@ -617,7 +620,11 @@ func TestReplayDeciderFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := e.newPlayer(f, rec, store, &recordedTools{join: 1})
+	reg, err := (&recordedTools{join: 1}).registry(rec.tools)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := e.newPlayer(f, rec, store, reg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -247,14 +247,14 @@ func (v *verifier) orphans(ctx context.Context) error {
 			return fmt.Errorf("list requests: %w", damaged(err))
 		}
 		for _, row := range rows {
-			known, seen := gone[row.RunID]
-			if !seen {
+			if _, seen := gone[row.RunID]; !seen {
 				_, err := v.store.Row(ctx, v.e.space, row.RunID)
-				if known = errors.Is(err, ringi.ErrNotFound); err != nil && !known {
+				lost := errors.Is(err, ringi.ErrNotFound)
+				if err != nil && !lost {
 					return fmt.Errorf("read run %s: %w", row.RunID, damaged(err))
 				}
-				gone[row.RunID] = known
-				if known {
+				gone[row.RunID] = lost
+				if lost {
 					v.broken(row.RunID, "the run is gone: request %s belongs to it", row.ID)
 				}
 			}

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"math"
 	"sync/atomic"
 	"time"
 )
@@ -32,9 +31,6 @@ func (c *clock) advance(t int64) {
 		}
 	}
 }
-
-// never is a horizon that nothing passes.
-const never = math.MaxInt64
 
 func fromMicros(us int64) time.Time { return time.UnixMicro(us).UTC() }
 

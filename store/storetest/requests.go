@@ -322,9 +322,9 @@ func changesInOrder(t *testing.T, g *stage) {
 }
 
 func oneOfTwoFails(t *testing.T, g *stage) {
-	row := g.ask("run_1", "thr_1", "req_1", "req_2")
+	g.ask("run_1", "thr_1", "req_1", "req_2")
 	g.decide("run_1", deny("req_2", g.clock.Now()))
-	row = g.row("run_1")
+	row := g.row("run_1")
 	for _, pair := range [][2]string{{"req_1", "req_2"}, {"req_2", "req_1"}} {
 		c := settle(row, ringi.EventApprovalDecided, ringi.EventApprovalDecided)
 		c.Changes = []ringi.RequestChange{approve(pair[0], g.clock.Now()), approve(pair[1], g.clock.Now())}
