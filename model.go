@@ -49,7 +49,8 @@ type Model interface {
 
 // ModelRequest is what a model is sent.
 type ModelRequest struct {
-	System   string
+	System string
+	// Messages are the engine's own: read them, do not write into them.
 	Messages []Message
 	// Tools is the offer. Its schemas are without the keys that a person
 	// supplies.

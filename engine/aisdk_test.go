@@ -407,9 +407,9 @@ func TestB32_B33_MissingAndOtherSignatures(t *testing.T) {
 		asked, spent *sign.Keyring
 		want         error
 	}{
-		{"B32 asked without a key, spent with one", nil, keyring(t), ringi.ErrCorrupt},
-		{"B33 asked with another key", other, keyring(t), ringi.ErrCorrupt},
-		{"asked with a key, spent without one", keyring(t), nil, ringi.ErrCorrupt},
+		{"B32 asked without a key, spent with one", nil, keyring(t), ringi.ErrNoKey},
+		{"B33 asked with another key", other, keyring(t), ringi.ErrNoKey},
+		{"asked with a key, spent without one", keyring(t), nil, ringi.ErrNoKey},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
@@ -516,6 +516,7 @@ func TestB34_WithoutAKey(t *testing.T) {
 	w.cfg.Keyring, w.cfg.Store = nil, keyless{w.store}
 	_, err = w.engine().Decide(t.Context(), pending[0].Approve(ana))
 	wantErr(t, err, ringi.ErrNoKey)
-	wantStatus(t, w.resume(w.restart(), id), ringi.WaitingForApproval, 1)
+	_, err = w.restart().Resume(t.Context(), id)
+	wantErr(t, err, ringi.ErrNoKey)
 	w.wantRan()
 }

@@ -149,7 +149,7 @@ func (a *activation) request(at time.Time, k *ask) (*ringi.ApprovalRequested, ri
 		Request: requestID(s.id, k.step, k.pos, k.n), Call: k.callID, Ask: k.kind, Nonce: base64.RawURLEncoding.EncodeToString(nonce[:]),
 		ToolDigest: e.reg.Digest(k.judged.Tool), Verdict: k.verdict, Proposed: k.proposed, ProposedBy: k.proposedBy,
 		Supplied: k.supplied, Replaces: k.replaces, Preview: k.preview, PreviewError: k.noView,
-		Initiators: s.start.Initiators, Deciders: a.deciders(tool), FourEyes: fourEyes(FourEyes(s.start.FourEyes), tool),
+		Initiators: a.allInitiators(), Deciders: a.deciders(tool), FourEyes: fourEyes(FourEyes(s.start.FourEyes), tool),
 		Answers: a.answers(tool, k), Untrusted: a.untrusted(), CreatedAt: at, UseBy: e.cfg.UseBy, Why: k.why,
 	}
 	if ev.ToolDigest == "" { // a tool that is gone: its outcome can still be told
@@ -185,7 +185,7 @@ func (a *activation) request(at time.Time, k *ask) (*ringi.ApprovalRequested, ri
 func requestID(runID string, step, pos, n int) string {
 	b := make([]byte, 0, 48)
 	b = append(b, "req_"...)
-	b = append(b, ringi.IDSuffix(runID)...)
+	b = append(b, idTail(runID)...)
 	b = append(b, '_')
 	b = strconv.AppendInt(b, int64(step), 10)
 	b = append(b, '_')

@@ -95,6 +95,8 @@ func (a *activation) cutNow() {
 	if !a.wasCut {
 		a.wasCut = true
 		close(cut)
+		a.asking.Cancel()
+		a.calling.Cancel()
 	}
 }
 
@@ -106,6 +108,13 @@ func (a *activation) cuts() chan struct{} {
 		a.cut = make(chan struct{})
 	}
 	return a.cut
+}
+
+// isCut reports whether this activation was told to stop at once.
+func (a *activation) isCut() bool {
+	a.cutMu.Lock()
+	defer a.cutMu.Unlock()
+	return a.wasCut
 }
 
 // lookForCancel cuts a call whose run another process cancelled with now. It

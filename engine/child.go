@@ -26,10 +26,15 @@ type parentage struct {
 	runID  string
 	callID string
 	mark   ringi.DataClass
+	depth  int // 1 for the child of a run that has no parent
 	steps  int // left of the parent's budgets
 	calls  int
 	raised atomic.Pointer[ringi.DataClass] // the highest mark of the children
 }
+
+// maxDepth is how deep runs may nest: an agent whose tool starts the same agent
+// would else never end.
+const maxDepth = 8
 
 func parentOf(ctx context.Context) *parentage {
 	p, _ := ctx.Value(toolcontext.RunKey{}).(*parentage)
@@ -40,6 +45,10 @@ func parentOf(ctx context.Context) *parentage {
 func (a *activation) parentageOf(p *parentage, callID string) {
 	l := a.s.start.Limits
 	p.e, p.up, p.start, p.thread, p.runID, p.callID, p.mark = a.e, a.parent, a.s.start, a.s.start.Thread, a.s.id, callID, a.mark
+	p.depth = 1
+	if a.parent != nil {
+		p.depth = a.parent.depth + 1
+	}
 	if l.Steps > 0 {
 		p.steps = max(l.Steps-len(a.s.turns), 1)
 	}

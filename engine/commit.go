@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/audit"
+	"github.com/ringi-dev/ringi/sign"
 )
 
 // change is one commit in the making: events, and what rides with them.
@@ -65,7 +66,7 @@ func (e *Engine) write(ctx context.Context, s *state, l *lease, ch *change) erro
 	}
 	at, err := e.now(ctx)
 	if err != nil {
-		return err
+		return notRecorded(err)
 	}
 	if at.Before(s.newest) {
 		at = s.newest
@@ -76,7 +77,7 @@ func (e *Engine) write(ctx context.Context, s *state, l *lease, ch *change) erro
 	}
 	if l != nil {
 		if err := e.heart.beat(ctx, at); err != nil {
-			return err
+			return notRecorded(err)
 		}
 	}
 	if err := e.store.Commit(ctx, c); err != nil {
@@ -89,6 +90,15 @@ func (e *Engine) write(ctx context.Context, s *state, l *lease, ch *change) erro
 		e.kept.Store(digest, true)
 	}
 	return s.moved(c, chain, l, ch, at)
+}
+
+// notRecorded marks a failure before the commit: nothing was written, and it
+// may be tried again.
+func notRecorded(err error) error {
+	if isDefinite(err) {
+		return err
+	}
+	return fmt.Errorf("commit: %w: %w", ringi.ErrNotRecorded, err)
 }
 
 // build makes the store's commit of a change.
@@ -263,17 +273,26 @@ func (e *Engine) commitMAC(runID string, chain audit.Chain) (string, error) {
 // checkMAC verifies the row's MAC where there is a keyring.
 func (e *Engine) checkMAC(row *ringi.RunRow) error {
 	k := e.cfg.Keyring
-	if k == nil {
+	switch {
+	case k == nil && row.MAC != "" && !e.cfg.ReadOnly:
+		return fmt.Errorf("%w: the run is signed", ringi.ErrNoKey)
+	case k == nil:
 		return nil
+	case row.MAC == "":
+		return errNoMAC
 	}
 	kid, text, ok := strings.Cut(row.MAC, ".")
 	if !ok {
-		return errors.New("commit has no MAC")
+		return errors.New("MAC is malformed")
 	}
 	var buf [48]byte
 	mac, err := base64.RawURLEncoding.AppendDecode(buf[:0], []byte(text))
 	if err != nil {
 		return errors.New("MAC is malformed")
 	}
-	return k.VerifyCommit(e.storeID, row.ID, row.Seq, row.Head, kid, mac)
+	err = k.VerifyCommit(e.storeID, row.ID, row.Seq, row.Head, kid, mac)
+	if errors.Is(err, sign.ErrRetired) {
+		return fmt.Errorf("%w: %w", ringi.ErrNoKey, err)
+	}
+	return err
 }

@@ -17,7 +17,9 @@ type conversation struct {
 	anonymous bool            // a user message without an author
 	mark      ringi.DataClass // the highest class of any result
 	denials   denials
-	untrusted bool // a result came from outside
+	untrusted bool   // a result came from outside
+	read      bool   // from a thread that was there
+	last      string // its newest ended run
 }
 
 // denials count a person's denials over a thread.
@@ -29,12 +31,13 @@ type denials struct {
 
 // remember folds the ended runs of a thread, each checked like any other.
 func (e *Engine) remember(ctx context.Context, sp, thread string) (conversation, error) {
-	var m conversation
+	m := conversation{read: true}
 	runs, err := e.store.Transcript(ctx, sp, thread)
 	if err != nil {
 		return m, fmt.Errorf("read transcript of %s: %w", thread, err)
 	}
 	for _, stored := range runs {
+		m.last = stored.Row.ID
 		s, err := e.fold(stored)
 		if errors.Is(err, errErased) {
 			continue // its words are gone

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -123,7 +124,7 @@ type Engine struct {
 	gates   policy.Gates
 	rule    policy.RuleOptions
 	limits  ringi.Limits
-	judges  ringi.Judges
+	judges  judges
 	log     *slog.Logger
 	heart   *heart
 	// hasFuncs says that a function of the user's judges calls.
@@ -138,6 +139,7 @@ var _ ringi.Service = (*Engine)(nil)
 // exist, where a setting has an unknown value, and where the store has used
 // keys that the keyring lacks.
 func New(cfg Config) (*Engine, error) {
+	cfg = cfg.own()
 	if cfg.Registry == nil {
 		cfg.Registry = ringi.NewRegistry()
 	}
@@ -165,9 +167,8 @@ func New(cfg Config) (*Engine, error) {
 		rule:   policy.RuleOptions{UndeclaredRemote: cfg.UndeclaredRemote, Floor: cfg.RuleFloor},
 		limits: cfg.Limits.Or(ringi.DefaultLimits()),
 	}
-	e.judges = policy.Judges(cfg.Approval, cfg.Floor, cfg.RequireApproval, cfg.Registry, cfg.PrepareStep != nil)
-	e.hasFuncs = e.judges.Func || len(e.judges.ToolFuncs) > 0 || e.judges.FloorFunc || len(e.judges.FloorToolFuncs) > 0
-	e.judges.Config = configDigest(cfg)
+	j := e.judgesNow()
+	e.hasFuncs = j.Func || len(j.ToolFuncs) > 0 || j.FloorFunc || len(j.FloorToolFuncs) > 0
 	id, err := e.store.ID(context.Background())
 	if err != nil {
 		return nil, fmt.Errorf("read store id: %w", err)
@@ -183,11 +184,47 @@ func New(cfg Config) (*Engine, error) {
 	return e, nil
 }
 
+// judges is what judges a run, for a registry of a length: it only grows, and
+// a tool that comes later may bring a function of its own.
+type judges struct {
+	mu  sync.Mutex
+	len int
+	now ringi.Judges
+}
+
+func (e *Engine) judgesNow() ringi.Judges {
+	n := e.reg.Len() + 1 // 0 is never
+	e.judges.mu.Lock()
+	defer e.judges.mu.Unlock()
+	if e.judges.len != n {
+		e.judges.now = policy.Judges(e.cfg.Approval, e.cfg.Floor, e.cfg.RequireApproval, e.reg, e.cfg.PrepareStep != nil)
+		e.judges.now.Config = configDigest(e.cfg)
+		e.judges.len = n
+	}
+	return e.judges.now
+}
+
+// own copies what a caller could change later.
+func (cfg Config) own() Config {
+	cfg.Approval.Tools, cfg.Floor.Tools = maps.Clone(cfg.Approval.Tools), maps.Clone(cfg.Floor.Tools)
+	cfg.RequireApproval, cfg.Disabled = slices.Clone(cfg.RequireApproval), slices.Clone(cfg.Disabled)
+	cfg.ForbidAnswers, cfg.Observers, cfg.StopWhen = slices.Clone(cfg.ForbidAnswers), slices.Clone(cfg.Observers), slices.Clone(cfg.StopWhen)
+	cfg.Deciders.People, cfg.Deciders.Teams = slices.Clone(cfg.Deciders.People), slices.Clone(cfg.Deciders.Teams)
+	cfg.Teams = maps.Clone(cfg.Teams)
+	for team, members := range cfg.Teams {
+		cfg.Teams[team] = slices.Clone(members)
+	}
+	return cfg
+}
+
 func orDuration(d *time.Duration, def time.Duration) {
 	if *d == 0 {
 		*d = def
 	}
 }
+
+// minLease is the shortest lease: below it a slow commit alone would lose it.
+const minLease = 10 * time.Millisecond
 
 func check(cfg Config) error {
 	if err := policy.Check(cfg.Approval, cfg.Floor, cfg.RequireApproval, cfg.Registry); err != nil {
@@ -204,6 +241,9 @@ func check(cfg Config) error {
 	}
 	if s := cfg.UndeclaredRemote; s != "" && !s.Known() {
 		return fmt.Errorf("unknown status %q for undeclared remote tools", s)
+	}
+	if cfg.Lease < minLease {
+		return fmt.Errorf("lease %s is shorter than %s", cfg.Lease, minLease)
 	}
 	for _, a := range cfg.ForbidAnswers {
 		if a != ringi.Edit && a != ringi.Respond {

@@ -83,9 +83,26 @@ func (a *activation) start(ctx context.Context, g grant) (bool, error) {
 		return ch, nil
 	})
 	if _, ok := errors.AsType[*ringi.RequestStateError](err); ok {
-		return false, a.reload(context.WithoutCancel(ctx)) // past its use_by, or settled: looked at anew
+		return false, a.contradicted(ctx, g)
 	}
 	return started && err == nil, err
+}
+
+// contradicted reads the run anew where the store refused to spend an
+// approval: it is past its time, or was settled. Where the log still says that
+// it is good, the inbox's row contradicts it, and nothing goes on.
+func (a *activation) contradicted(ctx context.Context, g grant) error {
+	if err := a.reload(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	at, err := a.e.now(ctx)
+	if err != nil {
+		return err
+	}
+	if r := a.s.request(g.request); r != nil && r.state == ringi.Granted && !past(r.decided.UseBy, at) {
+		return fmt.Errorf("start call %s: %w: the row of request %s contradicts the log", g.callID, ringi.ErrCorrupt, g.request)
+	}
+	return nil
 }
 
 // blind is the digest of bytes under the request's nonce.
@@ -107,22 +124,19 @@ func (a *activation) execute(ctx context.Context, tool ringi.Tool, g grant, key 
 	if !ok {
 		return outcome{fin: failed(g.callID, ringi.CodeNotDone, "tool has no handler here")}
 	}
-	if g.start && overslept(begun, a.e.cfg.Lease/2) {
-		return outcome{unknown: "the process slept past half its lease after the start was recorded; the call was not sent"}
-	}
 	call := a.s.call(g.callID).toolCall()
 	a.tellToolStart(ctx, call)
 	limit := a.s.start.Limits.ToolTimeout
 	if tool.Timeout > 0 && (limit <= 0 || tool.Timeout < limit) {
 		limit = tool.Timeout
 	}
-	p := a.toolContext(a.base, &g, key, limit)
+	p := a.toolContext(&a.calling, &g, key, limit)
 	defer p.ctx.Cancel()
 	var out outcome
 	if g.effect == ringi.ReadOnly {
 		out = a.callInline(&p.ctx, handler, call)
 	} else {
-		out = a.callApart(&p.ctx, handler, call, limit, g)
+		out = a.callApart(&p.ctx, handler, call, limit, g, begun)
 	}
 	out.fin.Duration = time.Since(begun)
 	if m := p.raised.Load(); m != nil {
@@ -170,7 +184,7 @@ func (a *activation) callInline(ctx context.Context, h ringi.ToolHandler, call r
 
 // callApart runs a write on a goroutine of its own. What does not return in
 // time is unknown; what comes later is kept as evidence.
-func (a *activation) callApart(ctx context.Context, h ringi.ToolHandler, call ringi.ToolCall, limit time.Duration, g grant) outcome {
+func (a *activation) callApart(ctx context.Context, h ringi.ToolHandler, call ringi.ToolCall, limit time.Duration, g grant, begun time.Time) outcome {
 	type answer struct {
 		res      ringi.ToolResult
 		err      error
@@ -179,16 +193,25 @@ func (a *activation) callApart(ctx context.Context, h ringi.ToolHandler, call ri
 	done := make(chan answer, 1)
 	var mu sync.Mutex
 	gone := false
+	runID, space := a.id, a.space // the activation may have gone on when an answer comes late
 	go func() {
-		var ans answer
-		ans.res, ans.err, ans.panicked = callRecovered(ctx, h, call)
-		mu.Lock()
-		defer mu.Unlock()
-		if gone {
-			a.e.keepLate(a.s.space, a.s.id, call.ID, ans.res, ans.err)
+		ans := answer{err: errExited, panicked: true}
+		defer func() { // also where the handler ends its goroutine
+			mu.Lock()
+			defer mu.Unlock()
+			if gone {
+				a.e.keepLate(space, runID, call.ID, ans.res, ans.err)
+				return
+			}
+			done <- ans
+		}()
+		// The last thing before the call: whatever stood in between, a process
+		// that slept may have been taken over.
+		if overslept(begun, a.e.cfg.Lease/2) {
+			ans.err = errSlept
 			return
 		}
-		done <- ans
+		ans.res, ans.err, ans.panicked = callRecovered(ctx, h, call)
 	}()
 	var timeout <-chan time.Time
 	if limit > 0 {
@@ -204,6 +227,9 @@ func (a *activation) callApart(ctx context.Context, h ringi.ToolHandler, call ri
 		}
 		a.e.log.Error("tool panicked", "run", a.s.id, "tool", call.Tool, "panic", ans.err)
 		why = "the tool panicked"
+		if ans.err == errSlept {
+			why = errSlept.Error()
+		}
 	case <-timeout:
 		why = fmt.Sprintf("the tool did not return within %s", limit)
 	case <-a.cuts():
@@ -224,6 +250,11 @@ func (a *activation) callApart(ctx context.Context, h ringi.ToolHandler, call ri
 	}
 	return outcome{unknown: why}
 }
+
+var (
+	errExited = errors.New("the function ended its goroutine")
+	errSlept  = errors.New("the process slept past half its lease after the start was recorded; the call was not sent")
+)
 
 // callRecovered calls a handler; a panic is told apart from an error.
 func callRecovered(ctx context.Context, h ringi.ToolHandler, call ringi.ToolCall) (res ringi.ToolResult, err error, panicked bool) {

@@ -140,6 +140,7 @@ func TestF30_AFullRunOverAFailingStore(t *testing.T) {
 			if seed%5 == 0 {
 				cfg.OnApprovalRequired = func(_ context.Context, r ringi.ApprovalRequest) (ringi.Decision, error) { return person(&ran)(r) }
 			}
+			cfg.Limits.Attempts = 10 // a store that fails so often makes claims that come to nothing
 			cfg.Store = f.Store(store)
 			e := ringitest.Engine(t, cfg)
 			res, errs := persist(t, e, store, person(&ran))

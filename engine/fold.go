@@ -345,8 +345,8 @@ func (s *state) applyFinished(b *ringi.ToolFinished) string {
 	for i := range b.Results {
 		f := &b.Results[i]
 		c := s.call(f.Call)
-		if c == nil || c.result != nil {
-			return "result of a call that is not open"
+		if c == nil || c.result != nil || c.asksStill() {
+			return "result of a call that is not open, or whose request is"
 		}
 		res := resultOf(c, f)
 		c.class = f.Class
@@ -357,8 +357,8 @@ func (s *state) applyFinished(b *ringi.ToolFinished) string {
 
 func (s *state) applyUnknown(b *ringi.OutcomeUnknown) string {
 	c := s.call(b.Call)
-	if c == nil || c.result != nil || len(c.started) == 0 {
-		return "unknown outcome of a call that did not start"
+	if c == nil || c.result != nil || len(c.started) == 0 || c.asksStill() {
+		return "unknown outcome of a call that did not start, or that is asked"
 	}
 	if b.Request.Request == "" {
 		return "" // an unattended run: it ends with this
@@ -386,6 +386,11 @@ func (s *state) applySettled(b *ringi.OutcomeSettled) string {
 		return fmt.Sprintf("outcome %q", b.Answer)
 	}
 	return ""
+}
+
+// asksStill reports whether a request of the call is open.
+func (c *call) asksStill() bool {
+	return c.request != nil && c.request.state.Open() || c.outcome != nil && c.outcome.state.Open()
 }
 
 // finish gives a call its result.

@@ -231,11 +231,24 @@ func (j *judging) deniedBefore() *denials {
 func (a *activation) decideRule(tool ringi.Tool, proposedBy string) policy.DecideRule {
 	st := a.s.start
 	r := policy.DecideRule{Deciders: a.deciders(tool), FourEyes: fourEyes(FourEyes(st.FourEyes), tool), AdminOnly: tool.AdminOnly,
-		Initiators: st.Initiators, AllowProcess: a.e.cfg.OnApprovalRequired != nil}
+		Initiators: a.allInitiators(), AllowProcess: a.e.cfg.OnApprovalRequired != nil}
 	if r.FourEyes && proposedBy != "" {
 		r.Initiators = append(slices.Clone(r.Initiators), proposedBy)
 	}
 	return r
+}
+
+// allInitiators are those that the run started with, and every author of the
+// thread that its model sees: a run of another process may have ended in
+// between.
+func (a *activation) allInitiators() []string {
+	out := a.s.start.Initiators
+	for _, id := range a.prior.authors {
+		if !slices.Contains(out, id) {
+			out = append(slices.Clip(out), id)
+		}
+	}
+	return out
 }
 
 // deciders are the tool's own, or those that the run started with.

@@ -43,8 +43,9 @@ func (e *Engine) fold(stored *ringi.StoredRun) (s *state, err error) {
 	if slices.ContainsFunc(events, func(ev ringi.Event) bool { return ev.Body == nil }) {
 		return nil, errErased
 	}
-	if err := e.checkMAC(row); err != nil {
-		return nil, err
+	unsigned := e.checkMAC(row)
+	if unsigned != nil && !errors.Is(unsigned, errNoMAC) {
+		return nil, unsigned
 	}
 	s = &state{space: row.Space, id: row.ID, row: *row, chain: audit.Chain{Seq: row.Seq, Head: row.Head}}
 	for i := range events {
@@ -56,18 +57,29 @@ func (e *Engine) fold(stored *ringi.StoredRun) (s *state, err error) {
 		return nil, errors.New("log is empty")
 	}
 	s.heads = stored.Records
-	return s, nil
+	if unsigned != nil && slices.ContainsFunc(s.requests, func(r *request) bool { return r.ev.Signature != "" }) {
+		return nil, errors.New("commit has no MAC")
+	}
+	return s, unsigned
 }
+
+// errNoMAC says that a run was written by a process without a key: nothing of
+// it runs here, and nothing is wrong with it either.
+var errNoMAC = fmt.Errorf("%w: the run was written without a key", ringi.ErrNoKey)
 
 // errErased says that a run's payloads were removed: its chain is whole, and
 // there is nothing left to fold.
 var errErased = errors.New("run is erased")
 
-// broken tells a log that is not whole from one that a newer program wrote, or
-// whose payloads were erased: those are not corrupt, and stay as they are.
+// broken tells a log that is not whole from one that a newer program wrote,
+// whose payloads were erased, or whose key this process does not have: those
+// are not corrupt, and stay as they are.
 func (e *Engine) broken(ctx context.Context, row *ringi.RunRow, cause error) error {
-	if b, ok := errors.AsType[*audit.BrokenError](cause); ok && b.Newer || errors.Is(cause, errErased) {
+	if b, ok := errors.AsType[*audit.BrokenError](cause); ok && b.Newer {
 		return cause
+	}
+	if errors.Is(cause, errErased) || errors.Is(cause, ringi.ErrNoKey) {
+		return cause // nothing is wrong with it that this process could know
 	}
 	e.markCorrupt(ctx, row, cause)
 	return fmt.Errorf("%w: %w", ringi.ErrCorrupt, cause)

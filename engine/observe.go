@@ -94,7 +94,7 @@ func (a *activation) tellStart(ctx context.Context) {
 	}
 	a.tell(func(o *Observer) {
 		if o.Start != nil {
-			o.Start(ctx, a.info)
+			o.Start(ctx, cloneInfo(a.info))
 		}
 	})
 }
@@ -105,7 +105,7 @@ func (a *activation) tellStepStart(ctx context.Context, step int) {
 	}
 	a.tell(func(o *Observer) {
 		if o.StepStart != nil {
-			o.StepStart(ctx, a.info, step)
+			o.StepStart(ctx, cloneInfo(a.info), step)
 		}
 	})
 }
@@ -116,7 +116,7 @@ func (a *activation) tellToolStart(ctx context.Context, c ringi.ToolCall) {
 	}
 	a.tell(func(o *Observer) {
 		if o.ToolStart != nil {
-			o.ToolStart(ctx, a.info, c)
+			o.ToolStart(ctx, cloneInfo(a.info), c)
 		}
 	})
 }
@@ -127,7 +127,7 @@ func (a *activation) tellToolEnd(ctx context.Context, r *ringi.ToolResult) {
 	}
 	a.tell(func(o *Observer) {
 		if o.ToolEnd != nil {
-			o.ToolEnd(ctx, a.info, *r)
+			o.ToolEnd(ctx, cloneInfo(a.info), *r)
 		}
 	})
 }
@@ -138,7 +138,7 @@ func (a *activation) tellStepEnd(ctx context.Context, t *turn) {
 	}
 	a.tell(func(o *Observer) {
 		if o.StepEnd != nil {
-			o.StepEnd(ctx, a.info, t.ev.Step, t.ev.Usage)
+			o.StepEnd(ctx, cloneInfo(a.info), t.ev.Step, t.ev.Usage)
 		}
 	})
 }
@@ -149,7 +149,7 @@ func (a *activation) tellEnd(ctx context.Context, r *ringi.Result) {
 	}
 	a.tell(func(o *Observer) {
 		if o.End != nil {
-			o.End(ctx, a.info, *r)
+			o.End(ctx, cloneInfo(a.info), *r)
 		}
 	})
 }

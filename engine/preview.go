@@ -57,7 +57,7 @@ func bounded[T any](ctx context.Context, limit time.Duration, f func(context.Con
 	}
 	done := make(chan answer, 1)
 	go func() {
-		var out answer
+		out := answer{err: errExited}
 		defer func() {
 			if p := recover(); p != nil {
 				out.err = fmt.Errorf("panic: %v", p)

@@ -77,6 +77,10 @@ func (e *Engine) recordProposal(ctx context.Context, s *state, r *request, d rin
 // refused and leaves the request pending.
 func (a *activation) takeProposal(ctx context.Context, r *request) error {
 	p := r.proposal
+	if a.e.reg.Digest(r.call.judged.Tool) != r.ev.ToolDigest {
+		// What was asked is not what the tool would ask for today.
+		return a.closeRequest(ctx, r.ev.Request, ringi.Stale, "the tool's definition has changed", true)
+	}
 	k, err := a.successor(ctx, r, p.Answer, p.Input, p.By)
 	if err != nil {
 		code := ringi.CodeInvalidInput

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -87,9 +88,14 @@ type activation struct {
 	take     func(ringi.ModelEvent, error) bool
 	step1    stepping
 	grants   []grant
-	first    state // s of a run that starts here
-	noAnswer bool  // the callback gave no decision: the run waits
-	panicked bool  // in our own code: the claim counts as an attempt
+	shown    []ringi.Tool // handed to the model, made from shownOf
+	shownOf  *ringi.Tool
+	first    state               // s of a run that starts here
+	noAnswer bool                // the callback gave no decision: the run waits
+	returned bool                // as it should: not by a panic or Goexit
+	asking   toolcontext.Context // a model runs under it
+	calling  toolcontext.Context // a tool runs under it
+	panicked bool                // in our own code: the claim counts as an attempt
 }
 
 func (e *Engine) run(ctx context.Context, start ringi.RunStart, st *stream) (*ringi.Result, error) {
@@ -105,19 +111,75 @@ func (e *Engine) run(ctx context.Context, start ringi.RunStart, st *stream) (*ri
 		return nil, err
 	}
 	defer e.heart.leave(a)
+	done := a.guard(ctx)
+	defer done()
+	var made []*change
 	err = a.commit(ctx, func() (*change, error) {
 		if a.s.start != nil {
-			return nil, nil // it was recorded after all
+			return nil, a.recordedAfterAll(made)
 		}
-		return of(ev, ringi.Running), nil
+		ch := of(ev, ringi.Running)
+		made = append(made, ch)
+		return ch, nil
 	})
 	if err != nil {
 		if !isDefinite(err) {
 			e.heart.orphan(a.s.space, a.s.id)
 		}
+		a.returned = true
+		return nil, fmt.Errorf("start run: %w", err)
+	}
+	if err := a.rememberAgain(ctx); err != nil {
+		a.giveBack(ctx)
+		a.returned = true
 		return nil, fmt.Errorf("start run: %w", err)
 	}
 	return a.activate(ctx)
+}
+
+// guard gives the run back where this activation is left by a panic or by
+// runtime.Goexit: somebody else's function ended the goroutine.
+func (a *activation) guard(ctx context.Context) func() {
+	return func() {
+		if !a.returned {
+			a.panicked = true
+			a.giveBack(ctx)
+		}
+	}
+}
+
+// recordedAfterAll reports whether the first commit, which reported a failure,
+// was made: the log begins with a record that we made. Else the run's id is
+// somebody else's.
+func (a *activation) recordedAfterAll(made []*change) error {
+	for _, ch := range made {
+		if len(a.s.heads) > 0 && len(ch.commit.Records) > 0 && a.s.heads[0].Hash == ch.commit.Records[0].Hash {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: run id %s exists", ringi.ErrConflict, a.s.id)
+}
+
+// rememberAgain looks whether a run of the thread started and ended between
+// the reading of the thread and the first commit of this run, which closed the
+// thread to others.
+func (a *activation) rememberAgain(ctx context.Context) error {
+	if !a.prior.read {
+		return nil
+	}
+	rows, err := a.e.store.Runs(ctx, ringi.RunQuery{Space: a.s.space, Thread: a.s.start.Thread, Limit: 1, After: a.s.id})
+	if err != nil {
+		return fmt.Errorf("read thread: %w", err)
+	}
+	last := ""
+	if len(rows) > 0 {
+		last = rows[0].ID
+	}
+	if last == a.prior.last {
+		return nil
+	}
+	a.prior, err = a.e.remember(ctx, a.s.space, a.s.start.Thread)
+	return err
 }
 
 // begin makes the first event of a run, and refuses what must not start.
@@ -148,6 +210,9 @@ func (e *Engine) begin(ctx context.Context, start ringi.RunStart) (*activation, 
 			return nil, nil, err
 		}
 	}
+	if a.parent != nil && a.parent.depth >= maxDepth {
+		return nil, nil, fmt.Errorf("runs inside runs go %d deep at most", maxDepth)
+	}
 	ev, err := a.started(start, thread)
 	if err != nil {
 		return nil, nil, err
@@ -176,12 +241,13 @@ func (a *activation) started(start ringi.RunStart, thread string) (*ringi.RunSta
 	if !utf8.ValidString(start.System) {
 		return nil, errors.New("system prompt is not valid UTF-8")
 	}
+	start.By.Teams = slices.Clone(start.By.Teams)
 	ev := &ringi.RunStarted{
 		Agent: a.s.row.Agent, Thread: thread, By: start.By, Zone: e.cfg.Zone, Mark: a.prior.mark,
-		Groups: start.Groups, AllGroups: start.Groups == nil, Tools: start.Tools, AllTools: start.Tools == nil,
+		Groups: slices.Clone(start.Groups), AllGroups: start.Groups == nil, Tools: slices.Clone(start.Tools), AllTools: start.Tools == nil,
 		Limits: e.limits.Strictest(start.Limits), TurnMode: e.cfg.TurnMode, Unattended: start.Unattended,
-		Deciders: e.cfg.Deciders, FourEyes: string(e.cfg.FourEyes), Judges: e.judges,
-		System: start.System, Messages: msgs, Runtime: runtime,
+		Deciders: e.cfg.Deciders, FourEyes: string(e.cfg.FourEyes), Judges: e.judgesNow(),
+		System: start.System, Messages: msgs, Runtime: slices.Clone(runtime),
 	}
 	if start.TurnMode != "" {
 		ev.TurnMode = start.TurnMode
@@ -309,6 +375,7 @@ func (e *Engine) resume(ctx context.Context, runID string, st *stream) (*ringi.R
 		return nil, err
 	}
 	defer e.heart.leave(a)
+	defer a.guard(ctx)()
 	return a.activate(ctx)
 }
 
@@ -329,7 +396,7 @@ func (s *state) stillWaits(at time.Time) bool {
 // mayJudge holds what judged the run when it started against what this process
 // has. One that lacks a rung judges nothing and runs nothing.
 func (a *activation) mayJudge() error {
-	if missing := policy.Missing(a.s.start.Judges, a.e.judges); len(missing) > 0 {
+	if missing := policy.Missing(a.s.start.Judges, a.e.judgesNow()); len(missing) > 0 {
 		a.e.log.Error("process lacks what judges the run", "run", a.s.id, "missing", missing)
 		return fmt.Errorf("resume run %s: %w: %s", a.s.id, ringi.ErrPolicyMissing, strings.Join(missing, ", "))
 	}
@@ -340,17 +407,26 @@ func (a *activation) mayJudge() error {
 // happens, the run is given back.
 func (a *activation) activate(ctx context.Context) (*ringi.Result, error) {
 	a.setInfo()
-	if c := a.context(ctx); c != ctx || a.base == nil {
+	c, err := a.context(ctx)
+	if err != nil {
+		a.giveBack(ctx)
+		a.returned = true
+		return nil, err
+	}
+	if c != ctx || a.base == nil {
 		ctx, a.base = c, toolcontext.Detach(c)
 	}
+	a.asking.Base, a.calling.Base = ctx, a.base
 	a.prepareMessages()
 	a.tellStart(ctx)
 	res, err := a.driveRecovered(ctx)
 	a.raise()
 	if err != nil {
 		a.giveBack(ctx)
+		a.returned = true
 		return nil, err
 	}
+	a.returned = true
 	a.tellEnd(ctx, res)
 	return res, nil
 }
@@ -381,13 +457,20 @@ func (a *activation) setInfo() {
 }
 
 // context gives back what must not be stored.
-func (a *activation) context(ctx context.Context) context.Context {
-	if f := a.e.cfg.ContextFunc; f != nil {
-		if c := f(ctx, a.info); c != nil {
-			return c
-		}
+func (a *activation) context(ctx context.Context) (out context.Context, err error) {
+	f := a.e.cfg.ContextFunc
+	if f == nil {
+		return ctx, nil
 	}
-	return ctx
+	defer func() {
+		if p := recover(); p != nil {
+			out, err = nil, fmt.Errorf("run %s: ContextFunc panicked: %v", a.s.id, p)
+		}
+	}()
+	if c := f(ctx, cloneInfo(a.info)); c != nil {
+		return c, nil
+	}
+	return ctx, nil
 }
 
 // drive moves the run: close the open turn, or take the next step.
@@ -478,33 +561,44 @@ func (a *activation) commit(ctx context.Context, build func() (*change, error)) 
 		a.base = toolcontext.Detach(ctx)
 	}
 	ctx = a.base
-	for try := 0; ; try++ {
+	stale, conflicts, failures := false, 0, 0
+	for {
+		if stale {
+			if err := a.reload(ctx); err != nil && !errors.Is(err, ringi.ErrNotFound) {
+				if failures++; isDefinite(err) || failures > 5 {
+					return err
+				}
+				pause(failures)
+				continue
+			}
+			stale = false
+		}
 		ch, err := build()
 		if err != nil || ch == nil {
 			return err
 		}
-		from := a.s.chain.Seq
 		switch err = a.e.write(ctx, a.s, &a.l, ch); {
 		case err == nil:
-			a.emitCommitted(from, ch)
+			a.emitCommitted(ch)
 			return nil
 		case errors.Is(err, ringi.ErrConflict):
-			if err := a.reload(ctx); err != nil {
+			if conflicts++; conflicts > 1000 {
 				return err
 			}
-		case errors.Is(err, ringi.ErrNotRecorded) && try < 4:
-			time.Sleep(time.Duration(try*try) * 5 * time.Millisecond)
-			if err := a.reload(ctx); err != nil && !errors.Is(err, ringi.ErrNotFound) {
+		case errors.Is(err, ringi.ErrNotRecorded):
+			if failures++; failures > 5 {
 				return err
 			}
+			pause(failures)
 		default:
 			return err
 		}
-		if try > 1000 {
-			return fmt.Errorf("commit: %w", ringi.ErrConflict)
-		}
+		stale = true
 	}
 }
+
+// pause gives a store that fails a moment: 1 ms, 4 ms, 9 ms …
+func pause(n int) { time.Sleep(time.Duration(n*n) * time.Millisecond) }
 
 // reload reads the run anew after a conflict and checks the epoch.
 func (a *activation) reload(ctx context.Context) error {

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/internal/strictjson"
 	"github.com/ringi-dev/ringi/policy"
 	"github.com/ringi-dev/ringi/sign"
 )
@@ -143,7 +144,15 @@ func (e *Engine) mayAnswer(ctx context.Context, s *state, r *request, d ringi.De
 		if err := ringi.CheckResultDefinition(tool, d.Result); err != nil && d.Answer == ringi.Respond {
 			return fmt.Errorf("%w: %w", ringi.ErrAnswer, err)
 		}
+	case ringi.Edit:
+		lim := strictjson.Limits{Bytes: s.start.Limits.InputBytes, Depth: s.start.Limits.InputDepth}
+		if _, err := strictjson.ParseObject(d.Input, lim); err != nil && !strictjson.IsEmptyObject(d.Input) {
+			return &ringi.InputError{Tool: r.call.judged.Tool, Code: ringi.CodeInvalidInput, Err: err}
+		}
 	case ringi.Fill:
+		if n := s.start.Limits.InputBytes; n > 0 && len(d.Input) > n {
+			return fmt.Errorf("%w: typed values", ringi.ErrTooLarge)
+		}
 		if err := ringi.CheckValues(tool, d.Input); err != nil {
 			return err
 		}
@@ -210,7 +219,7 @@ func (e *Engine) verifyRequest(s *state, r *request) error {
 // notDeniedNow asks policy, where this process has what judges the run: what
 // policy would refuse now cannot be approved.
 func (e *Engine) notDeniedNow(ctx context.Context, s *state, r *request) error {
-	if _, ok := e.reg.Tool(r.call.judged.Tool); !ok || len(policy.Missing(s.start.Judges, e.judges)) > 0 {
+	if _, ok := e.reg.Tool(r.call.judged.Tool); !ok || len(policy.Missing(s.start.Judges, e.judgesNow())) > 0 {
 		return nil
 	}
 	a, st, err := e.outside(ctx, s, r.call)
@@ -510,6 +519,7 @@ func (e *Engine) Requests(ctx context.Context, q ringi.RequestQuery) (ringi.Requ
 	if limit <= 0 {
 		limit = 50
 	}
+	limit = min(limit, 1000) // as the store does
 	if len(rows) == limit {
 		page.Next = rows[len(rows)-1].ID
 	}

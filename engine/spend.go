@@ -44,7 +44,10 @@ func (a *activation) mayspend(ctx context.Context, st *stepping, c *call, r *req
 	if j.Code != "" {
 		return false, a.refuseOpen(ctx, c, j)
 	}
-	if a.e.reg.Digest(c.judged.Tool) != r.ev.ToolDigest && !repeat {
+	if a.e.reg.Digest(c.judged.Tool) != r.ev.ToolDigest && repeat {
+		return false, a.unknown(ctx, c, "the call was interrupted, and the tool's definition has changed")
+	}
+	if a.e.reg.Digest(c.judged.Tool) != r.ev.ToolDigest {
 		return false, a.closeRequest(ctx, r.ev.Request, ringi.Stale, "the tool's definition has changed", true)
 	}
 	if err := a.precondition(ctx, c, r); err != nil && !repeat {

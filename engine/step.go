@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/policy"
 )
 
 // stepping is one step in the making: what the model may see and is sent, and
@@ -25,6 +26,7 @@ type stepping struct {
 	model    ringi.Model
 	zone     ringi.TrustZone
 	tighten  ringi.Approval // PrepareStep's own floor
+	prompt   string         // digest of what is sent
 	attempts int
 }
 
@@ -45,7 +47,11 @@ func (a *activation) step(ctx context.Context) error {
 		return err // others went on with the run: drive looks anew
 	}
 	a.tellStepStart(ctx, st.n)
-	turn, err := a.ask(ctx, st)
+	st.prompt = a.promptDigest(st) // before a model could write into what it is sent
+	turn, err := a.ask(&a.asking, st)
+	if err != nil && a.isCut() {
+		return a.reload(context.WithoutCancel(ctx)) // the wish to cancel is in the log
+	}
 	if err != nil {
 		return a.askFailed(ctx, st, err)
 	}
@@ -87,7 +93,7 @@ func (a *activation) stopHolds(t *turn) (holds bool) {
 			holds = true
 		}
 	}()
-	info := StepInfo{Run: a.info, Step: t.ev.Step, Usage: a.s.usage, Messages: slices.Clone(a.msgs)}
+	info := StepInfo{Run: cloneInfo(a.info), Step: t.ev.Step, Usage: a.s.usage, Messages: cloneMessages(a.msgs)}
 	for _, c := range t.calls {
 		info.Calls = append(info.Calls, c.toolCall())
 		info.Results = append(info.Results, *c.result)
@@ -113,6 +119,9 @@ func (a *activation) prepare(ctx context.Context, n int, msgs []ringi.Message) (
 	}
 	plan, err := a.plan(ctx, n, msgs)
 	if err != nil {
+		return nil, fmt.Errorf("prepare step %d: %w", n, err)
+	}
+	if err := policy.Check(plan.Approval, ringi.Approval{}, nil, a.e.reg); err != nil {
 		return nil, fmt.Errorf("prepare step %d: %w", n, err)
 	}
 	if plan.Model != nil {
@@ -146,7 +155,7 @@ func (a *activation) plan(ctx context.Context, n int, msgs []ringi.Message) (pla
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	return a.e.cfg.PrepareStep(ctx, StepInfo{Run: a.info, Step: n, Usage: a.s.usage, Messages: cloneMessages(msgs)})
+	return a.e.cfg.PrepareStep(ctx, StepInfo{Run: cloneInfo(a.info), Step: n, Usage: a.s.usage, Messages: cloneMessages(msgs)})
 }
 
 // cloneMessages copies as deep as a function could reach in.
@@ -325,8 +334,20 @@ func (g *generation) read(ctx context.Context) {
 		}
 	}()
 	st := g.st
-	st.model.Generate(ctx, ringi.ModelRequest{System: st.system, Messages: st.msgs, Tools: st.offer.Tools, RunID: g.a.s.id,
+	st.model.Generate(ctx, ringi.ModelRequest{System: st.system, Messages: st.msgs, Tools: g.a.handOut(st), RunID: g.a.s.id,
 		Thread: g.a.s.start.Thread, Step: st.n, Attempt: st.attempts})(g.a.take)
+}
+
+// handOut is the model's own copy of the offer: what it does to it changes no
+// gate, and no other run's offer.
+func (a *activation) handOut(st *stepping) []ringi.Tool {
+	if len(a.shown) != len(st.offer.Tools) || len(a.shown) > 0 && a.shownOf != &st.offer.Tools[0] {
+		a.shown = slices.Clone(st.offer.Tools)
+		if len(a.shown) > 0 {
+			a.shownOf = &st.offer.Tools[0]
+		}
+	}
+	return a.shown
 }
 
 // take takes one event; false ends the stream.
@@ -389,7 +410,7 @@ func (a *activation) judgeTurn(ctx context.Context, st *stepping, t *ringi.Model
 	ev := &made.ev
 	*ev = ringi.ModelResponded{
 		Step: st.n, Text: strings.ToValidUTF8(t.Text, "\uFFFD"), Opaque: t.Opaque, Finish: t.Finish, Usage: t.Usage,
-		OfferDigest: st.offerDigest(a), PromptDigest: a.promptDigest(st),
+		OfferDigest: st.offerDigest(a), PromptDigest: st.prompt,
 	}
 	if t := a.s.turn(); t != nil && t.ev.OfferDigest == ev.OfferDigest {
 		ev.OfferDigest = "" // as in the step before
@@ -423,11 +444,21 @@ func (a *activation) judgeTurn(ctx context.Context, st *stepping, t *ringi.Model
 	return ev
 }
 
+// idTail is what ids that are derived from a run's id share with it. A run id
+// of another form than ours is named by its hash, so that no two runs derive
+// the same.
+func idTail(runID string) string {
+	if tail, ok := strings.CutPrefix(runID, "run_"); ok && tail != "" && len(tail) <= 64 && !strings.Contains(tail, "_") {
+		return tail
+	}
+	return hex16(sha256.Sum256([]byte(runID)))
+}
+
 // callID derives a call's id from its run, step and position.
 func callID(runID string, step, pos int) string {
 	b := make([]byte, 0, 48)
 	b = append(b, "call_"...)
-	b = append(b, ringi.IDSuffix(runID)...)
+	b = append(b, idTail(runID)...)
 	b = append(b, '_')
 	b = strconv.AppendInt(b, int64(step), 10)
 	b = append(b, '_')

@@ -66,13 +66,14 @@ func (st *stream) end(err error) {
 // errLeft ends a model call whose reader has gone.
 var errLeft = errors.New("reader left the stream")
 
-// emitCommitted hands out the events of an own commit.
-func (a *activation) emitCommitted(from int64, ch *change) {
+// emitCommitted hands out the events of an own commit: copies, decoded from
+// what was written, so that nothing a reader does to them counts.
+func (a *activation) emitCommitted(ch *change) {
 	if a.st == nil {
 		return
 	}
-	for i, b := range ch.bodies {
-		a.st.emit(ringi.Event{Seq: from + int64(i) + 1, Kind: b.Kind(), At: a.s.newest, Epoch: a.s.row.Epoch, RunID: a.s.id, Body: b})
+	for i := range ch.commit.Records {
+		a.emitRecord(ch.commit.Records[i])
 	}
 }
 
@@ -82,15 +83,41 @@ func (a *activation) emitRead() {
 		return
 	}
 	for i := range a.s.heads {
-		if a.s.heads[i].Seq <= a.st.seen {
-			continue
+		if a.s.heads[i].Seq > a.st.seen {
+			a.emitRecord(a.s.heads[i])
 		}
-		ev, err := audit.Decode(a.s.heads[i])
-		if err != nil {
-			return // Load has checked it; a stream never stops a run
+	}
+}
+
+func (a *activation) emitRecord(r ringi.Record) {
+	ev, err := audit.Decode(r)
+	if err != nil {
+		return // it was checked as it was read or made; a stream never stops a run
+	}
+	ev.RunID = a.s.id
+	a.complete(ev.Body)
+	a.st.emit(ev)
+}
+
+// complete writes into a copy what the log does not repeat.
+func (a *activation) complete(body ringi.EventBody) {
+	switch b := body.(type) {
+	case *ringi.RunStarted:
+		b.Limits = b.Limits.Or(ringi.DefaultLimits())
+	case *ringi.ApprovalRequested:
+		a.completeRequest(b)
+	case *ringi.OutcomeUnknown:
+		a.completeRequest(&b.Request)
+	case *ringi.ModelResponded:
+		if b.OfferDigest == "" && b.Step > 1 && b.Step-2 < len(a.s.turns) {
+			b.OfferDigest = a.s.turns[b.Step-2].ev.OfferDigest
 		}
-		ev.RunID = a.s.id
-		a.st.emit(ev)
+	}
+}
+
+func (a *activation) completeRequest(b *ringi.ApprovalRequested) {
+	if r := a.s.request(b.Request); r != nil {
+		b.ToolDigest, b.Verdict = r.ev.ToolDigest, r.ev.Verdict
 	}
 }
 

@@ -30,7 +30,7 @@ func (a *activation) closeTurn(ctx context.Context) (waits bool, err error) {
 	}
 	st, err := a.stepOf(ctx, t)
 	if err != nil {
-		return false, err
+		return false, a.end(ctx, ringi.Failed, ringi.ReasonModelFailed, err.Error())
 	}
 	for _, look := range []func(context.Context, *stepping) (bool, error){a.lookAtStarted, a.judgeOpen, a.runEarly} {
 		again, err := look(ctx, st)
@@ -371,7 +371,10 @@ func (a *activation) rest(ctx context.Context) error {
 // every pending request; without one the run waits.
 func (a *activation) waitOrCallBack(ctx context.Context) (bool, error) {
 	if a.e.cfg.OnApprovalRequired == nil {
-		return true, a.rest(ctx)
+		return a.restNow(ctx)
+	}
+	if err := a.claim(ctx); err != nil || !a.l.held {
+		return false, err // one process asks its callback, not two
 	}
 	for _, r := range a.s.pending() {
 		if err := a.callBack(ctx, r); err != nil {
@@ -382,9 +385,18 @@ func (a *activation) waitOrCallBack(ctx context.Context) (bool, error) {
 		}
 	}
 	if a.noAnswer && a.s.waits() != "" {
-		return true, a.rest(ctx)
+		return a.restNow(ctx)
 	}
 	return false, nil
+}
+
+// restNow frees the lease, and reports whether the run really waits: a settler
+// may have been first, and then nothing was freed and the run goes on.
+func (a *activation) restNow(ctx context.Context) (bool, error) {
+	if err := a.rest(ctx); err != nil {
+		return false, err
+	}
+	return a.s.waits() != "" && a.s.cancel == nil, nil
 }
 
 // callBack asks the callback about one request. The request is committed

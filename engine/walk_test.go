@@ -97,13 +97,15 @@ var walkTools = []ringi.Tool{
 	{Name: "find", Effect: ringi.ReadOnly}, {Name: "look", Effect: ringi.ReadOnly, RequiresApproval: true},
 	{Name: "save", Effect: ringi.IdempotentWrite}, {Name: "put", Effect: ringi.IdempotentWrite},
 	{Name: "pay", Effect: ringi.NonIdempotentWrite, AllowEdit: true, AllowRespond: true}, {Name: "push", Effect: ringi.NonIdempotentWrite},
-	{Name: "bare"},
-	{Name: "seal", Effect: ringi.NonIdempotentWrite,
-		InputSchema:   json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"},"code":{"type":"string"}}}`),
-		InputRequired: json.RawMessage(`{"type":"object","properties":{"code":{"type":"string"}},"required":["code"],"additionalProperties":false}`)},
+	{Name: "bare"}, {Name: "seal", Effect: ringi.NonIdempotentWrite, InputSchema: coded, InputRequired: code},
+	{Name: "form", Effect: ringi.ReadOnly, InputSchema: coded, InputRequired: code},
 }
 
-var gatedTools = map[string]bool{"look": true, "save": true, "pay": true, "seal": true}
+var (
+	coded      = json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"},"code":{"type":"string"}}}`)
+	code       = json.RawMessage(`{"type":"object","properties":{"code":{"type":"string"}},"required":["code"],"additionalProperties":false}`)
+	gatedTools = map[string]bool{"look": true, "save": true, "pay": true, "seal": true, "form": true}
+)
 
 func walkEffect(name string) ringi.Effect {
 	for _, t := range walkTools {
@@ -281,13 +283,18 @@ func (k *walk) steal(ctx context.Context, runID string) {
 		return
 	}
 	k.w.advance(2 * time.Minute)
-	cfg := k.w.cfg
-	cfg.Store = &process{Store: k.w.store}
-	e, err := engine.New(cfg)
+	e, err := k.beside()
 	if err == nil {
 		_, err = e.Resume(ctx, runID)
 	}
 	k.tolerate(err, ringi.ErrBusy, ringi.ErrLeaseLost)
+}
+
+// beside is another process, that nothing befalls.
+func (k *walk) beside() (*engine.Engine, error) {
+	cfg := k.w.cfg
+	cfg.Store, cfg.OnApprovalRequired = &process{Store: k.w.store}, nil
+	return engine.New(cfg)
 }
 
 // decideAll approves what is pending and takes back what is approved, while a
@@ -342,6 +349,9 @@ type process struct {
 	after  bool
 	deadly bool
 	met    bool
+	// first comes before the commit numbered by at, once: what others do in
+	// between.
+	first func()
 }
 
 var errDead = errors.New("this process is dead")
@@ -369,10 +379,10 @@ func (p *process) disturbed() bool {
 }
 
 // arm sets what befalls the process in its next commits.
-func (p *process) arm(at, times int, after, deadly bool) {
+func (p *process) arm(at, times int, after, deadly bool, first func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.n, p.at, p.times, p.after, p.deadly, p.met = 0, at, times, after, deadly, false
+	p.n, p.at, p.times, p.after, p.deadly, p.met, p.first = 0, at, times, after, deadly, false, first
 }
 
 func (p *process) Commit(ctx context.Context, c *ringi.Commit) error {
@@ -382,6 +392,12 @@ func (p *process) Commit(ctx context.Context, c *ringi.Commit) error {
 		return errDead
 	}
 	p.n++
+	if first := p.first; first != nil && p.n == p.at {
+		p.first = nil
+		p.mu.Unlock()
+		first()
+		return p.Store.Commit(ctx, c)
+	}
 	hit := p.at > 0 && p.n >= p.at && p.n < p.at+p.times
 	p.met = p.met || hit
 	p.dead = p.dead || hit && p.deadly
@@ -435,22 +451,60 @@ func (k *walk) acts() map[string]func() {
 	}
 }
 
+// disturb draws what befalls the process in its next commits: some fail before
+// or after they are made, it dies there, or others come first.
+func (k *walk) disturb() {
+	at := rapid.SampledFrom([]int{0, 0, 0, 0, 1, 2, 3, 4, 5, 6}).Draw(k.T, "disturbed at")
+	if at == 0 {
+		k.proc.arm(0, 0, false, false, nil)
+		return
+	}
+	if f := rapid.SampledFrom([]fate{answers, decisions, decisions, cancels, cut, sleeps, stolen}).Draw(k.T, "meanwhile"); f != answers {
+		k.proc.arm(at, 0, false, false, func() { k.meanwhile(f) })
+		return
+	}
+	times := rapid.SampledFrom([]int{1, 1, 2, 5, 9}).Draw(k.T, "commits")
+	k.proc.arm(at, times, rapid.Bool().Draw(k.T, "after"), rapid.Bool().Draw(k.T, "deadly"), nil)
+}
+
+// meanwhile is what another process does to every run, between two commits of
+// the one that lives.
+func (k *walk) meanwhile(f fate) {
+	away := context.Background()
+	e, err := k.beside()
+	if err != nil {
+		k.tolerate(err)
+		return
+	}
+	if f == sleeps {
+		k.w.advance(26 * time.Hour)
+		return
+	}
+	rows, err := k.w.store.Runs(away, ringi.RunQuery{Space: "default", Status: unended, Limit: 1000})
+	k.tolerate(err)
+	for _, row := range rows {
+		switch f {
+		case decisions:
+			k.decideAll(away, e, row.ID)
+		case cancels, cut:
+			k.tolerate(e.Cancel(away, row.ID, ben, "meanwhile", f == cut), ringi.ErrFinal)
+		case stolen:
+			k.steal(away, row.ID)
+		}
+	}
+}
+
 // step does one thing in the process that lives, with what befalls it drawn
 // first.
 func (k *walk) step(expected []error, do func(ctx context.Context, e *engine.Engine) error) {
-	at, times := rapid.SampledFrom([]int{0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5}).Draw(k.T, "disturbed at"), 1
-	var after, deadly bool
-	if at > 0 {
-		times = rapid.SampledFrom([]int{1, 1, 2, 5, 9}).Draw(k.T, "commits")
-		after, deadly = rapid.Bool().Draw(k.T, "after"), rapid.Bool().Draw(k.T, "deadly")
-	}
-	k.proc.arm(at, times, after, deadly)
+	k.disturb()
 	fates := make([]fate, 6)
 	for i := range fates {
 		fates[i] = rapid.SampledFrom(drawnFates).Draw(k.T, "fate")
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
+	driven := k.driven()
 	k.mu.Lock()
 	k.fates, k.stops, k.steals = fates, stop, 0
 	k.mu.Unlock()
@@ -465,12 +519,30 @@ func (k *walk) step(expected []error, do func(ctx context.Context, e *engine.Eng
 		expected = append(slices.Clone(expected), context.Canceled)
 	}
 	k.tolerate(err, append(slices.Clone(expected), ringi.ErrLeaseLost)...)
+	if now := k.driven(); !k.proc.disturbed() {
+		for id := range now {
+			if !driven[id] {
+				k.Fatalf("run %s is left running, and nobody drives it\n%s", id, kindsOf(k.w.logOf(id)))
+			}
+		}
+	}
 	if k.proc.alive() != nil {
 		if rapid.Bool().Draw(k.T, "its lease ends") {
 			k.w.advance(time.Minute)
 		}
 		k.newProcess()
 	}
+}
+
+// driven are the runs that a process holds: between two steps, one that died.
+func (k *walk) driven() map[string]bool {
+	held := map[string]bool{}
+	for _, row := range k.rows(unended...) {
+		if row.Owner != "" {
+			held[row.ID] = true
+		}
+	}
+	return held
 }
 
 func (k *walk) start() {
@@ -488,13 +560,21 @@ func (k *walk) start() {
 		Messages:     []ringi.Message{ringi.User(strconv.Itoa(n))}, By: ana,
 	}
 	k.step([]error{ringi.ErrRunOpen, ringi.ErrBusy}, func(ctx context.Context, e *engine.Engine) error {
-		_, err := e.Run(ctx, start)
-		return err
+		res, err := e.Run(ctx, start)
+		return k.rests(res, err)
 	})
 }
 
+// rests holds what Run and Resume return: an end, or who is asked.
+func (k *walk) rests(res *ringi.Result, err error) error {
+	if err == nil && !res.Status.Final() && !(res.Status.Waiting() && len(res.Pending) > 0) {
+		return fmt.Errorf("run %s is left as %s with %d requests", res.RunID, res.Status, len(res.Pending))
+	}
+	return err
+}
+
 func drawTurns(t *rapid.T) []*ringi.ModelTurn {
-	tools := []string{"find", "look", "save", "put", "pay", "pay", "push", "bare", "seal", "outside", "nope"}
+	tools := []string{"find", "look", "save", "put", "pay", "pay", "push", "bare", "seal", "form", "outside", "nope"}
 	var turns []*ringi.ModelTurn
 	for range rapid.SampledFrom([]int{1, 2, 3}).Draw(t, "turns") {
 		turn := &ringi.ModelTurn{}
@@ -531,8 +611,8 @@ var unended = []ringi.RunStatus{ringi.Queued, ringi.Running, ringi.WaitingForApp
 func (k *walk) resume() {
 	if id := k.oneOf(); id != "" {
 		k.step([]error{ringi.ErrBusy}, func(ctx context.Context, e *engine.Engine) error {
-			_, err := e.Resume(ctx, id)
-			return err
+			res, err := e.Resume(ctx, id)
+			return k.rests(res, err)
 		})
 	}
 }
@@ -768,9 +848,9 @@ func TestWalk_ADefinitionIsKeptThoughACommitFails(t *testing.T) {
 		p := &process{Store: w.store}
 		w.cfg.Store = p
 		e := w.engine()
-		p.arm(2, times, false, false)
+		p.arm(2, times, false, false, nil)
 		_, err := e.Run(t.Context(), ringi.RunStart{Messages: []ringi.Message{ringi.User("go")}})
-		p.arm(0, 0, false, false)
+		p.arm(0, 0, false, false, nil)
 		rows, lerr := w.store.Runs(t.Context(), ringi.RunQuery{Space: "default"})
 		if lerr != nil || len(rows) != 1 {
 			t.Fatal(err, lerr, rows)

@@ -60,9 +60,13 @@ func (c *Context) Err() error {
 func (c *Context) Value(key any) any {
 	switch key.(type) {
 	case Key:
-		return c.Tool
+		if c.Tool != nil {
+			return c.Tool
+		}
 	case RunKey:
-		return c.Run
+		if c.Run != nil {
+			return c.Run
+		}
 	}
 	c.mu.Lock()
 	inner := c.inner
