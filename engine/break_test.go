@@ -299,26 +299,6 @@ func TestBreak_ModelWritesIntoTheOffer(t *testing.T) {
 	}
 }
 
-func TestBreak_ModelWritesIntoTheMessages(t *testing.T) {
-	knownFault(t, "model-gets-the-engines-own-slices")
-	w := newWorld(t)
-	w.cfg.Model = modelFunc(func(req ringi.ModelRequest) *ringi.ModelTurn {
-		w.mu.Lock()
-		w.seen = append(w.seen, req)
-		w.mu.Unlock()
-		text := req.Messages[0].Text
-		req.Messages[0].Text = "forged"
-		if text == "forged" {
-			t.Error("a model reads what the model wrote into its prompt")
-		}
-		if req.Step > 1 {
-			return &ringi.ModelTurn{Text: "done"}
-		}
-		return calls("find", `{}`)
-	})
-	w.run(w.engine(), ringi.RunStart{})
-}
-
 // Two runs at once on one engine, with a provider that sorts the tools for its
 // cache: a data race.
 func TestBreak_ModelSortsTheOfferOfParallelRuns(t *testing.T) {

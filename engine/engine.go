@@ -276,6 +276,16 @@ func (e *Engine) rememberKeys(ctx context.Context) error {
 	if k == nil || e.cfg.ReadOnly {
 		return nil
 	}
+	if len(used) == 0 {
+		// Runs of before the first key would neither verify nor go on.
+		rows, err := e.store.Runs(ctx, ringi.RunQuery{Space: e.cfg.Space, Limit: 1})
+		if err != nil {
+			return fmt.Errorf("list runs: %w", err)
+		}
+		if len(rows) > 0 {
+			return fmt.Errorf("open store: %w: it was used without a key; a key needs a new store", ringi.ErrNoKey)
+		}
+	}
 	id := k.SigningID()
 	if _, known := used[id]; known {
 		return nil

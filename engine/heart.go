@@ -2,7 +2,9 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -21,7 +23,7 @@ type heart struct {
 	active map[string]*activation // by run id
 	// undriven are runs that this engine may still own and nobody drives: an
 	// activation ended in an error, and giving the run back failed too.
-	undriven map[string]string // run id to space
+	undriven map[string]undriven // by run id
 	timer    *time.Timer
 
 	beating sync.Mutex
@@ -31,7 +33,7 @@ type heart struct {
 func newHeart(e *Engine) *heart {
 	return &heart{
 		e: e, owner: ringi.NewID("own_", time.Now()), every: e.cfg.Lease / 3,
-		active: map[string]*activation{}, undriven: map[string]string{},
+		active: map[string]*activation{}, undriven: map[string]undriven{},
 	}
 }
 
@@ -65,11 +67,22 @@ func (h *heart) leave(a *activation) {
 	}
 }
 
+// undriven is a lease that this engine may still hold, by its epoch: a later
+// one is somebody's who drives the run.
+type undriven struct {
+	space string
+	epoch int64
+}
+
 // orphan remembers a run that could not be given back.
-func (h *heart) orphan(space, runID string) {
+func (h *heart) orphan(a *activation) {
+	epoch := a.l.epoch
+	if !a.l.held { // a claim whose commit reported a failure
+		epoch = a.s.row.Epoch + 1
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.undriven[runID] = space
+	h.undriven[a.id] = undriven{a.space, epoch}
 }
 
 // beat renews the heartbeat where a third of the lease has passed in the
@@ -97,19 +110,18 @@ func (h *heart) tick() {
 		h.e.log.Warn("beat", "error", err)
 	}
 	h.mu.Lock()
-	lost := make(map[string]string, len(h.undriven))
-	for id, space := range h.undriven {
-		lost[id] = space
-	}
+	lost := maps.Clone(h.undriven)
 	running := make([]*activation, 0, len(h.active))
 	for _, a := range h.active {
 		running = append(running, a)
 	}
 	h.mu.Unlock()
-	for id, space := range lost {
-		if h.e.giveBackLost(ctx, space, id) {
+	for id, u := range lost {
+		if h.e.giveBackLost(ctx, id, u) {
 			h.mu.Lock()
-			delete(h.undriven, id)
+			if h.undriven[id] == u {
+				delete(h.undriven, id)
+			}
 			h.mu.Unlock()
 		}
 	}
@@ -131,17 +143,17 @@ func (h *heart) find(runID string) *activation {
 }
 
 // giveBackLost frees a run that this engine owns and nobody drives.
-func (e *Engine) giveBackLost(ctx context.Context, space, runID string) bool {
-	row, err := e.store.Row(ctx, space, runID)
+func (e *Engine) giveBackLost(ctx context.Context, runID string, u undriven) bool {
+	row, err := e.store.Row(ctx, u.space, runID)
 	if err != nil {
-		return false
+		return errors.Is(err, ringi.ErrNotFound)
 	}
-	if row.Owner != e.heart.owner {
+	if row.Owner != e.heart.owner || row.Epoch != u.epoch {
 		return true
 	}
 	row.Status = ringi.Queued
 	err = e.store.Commit(ctx, &ringi.Commit{
-		Space: space, RunID: runID, Expect: row.Seq, Owner: row.Owner, Epoch: row.Epoch,
+		Space: u.space, RunID: runID, Expect: row.Seq, Owner: row.Owner, Epoch: u.epoch,
 		Release: true, Row: row, Wake: true,
 	})
 	return err == nil

@@ -56,6 +56,9 @@ func (e *Engine) fold(stored *ringi.StoredRun) (s *state, err error) {
 	if s.start == nil {
 		return nil, errors.New("log is empty")
 	}
+	if row.Thread != s.start.Thread || row.Agent != s.start.Agent || row.Parent != s.start.Parent.RunID {
+		return nil, errors.New("the row names another thread, agent or parent than the log")
+	}
 	s.heads = stored.Records
 	if unsigned != nil && slices.ContainsFunc(s.requests, func(r *request) bool { return r.ev.Signature != "" }) {
 		return nil, errors.New("commit has no MAC")

