@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringi-dev/ringi/internal/schema"
 	"github.com/ringi-dev/ringi/internal/strictjson"
+	"github.com/ringi-dev/ringi/internal/toolcontext"
 )
 
 // InputLimits bound a call's input. A zero field takes the default, a negative
@@ -193,6 +194,11 @@ func WithChecked(ctx context.Context, c Checked) context.Context {
 }
 
 func checkedValue(ctx context.Context, input Input) any {
+	if t, ok := ctx.Value(toolcontext.CheckedKey{}).(*toolcontext.Context); ok && t.Checked != nil && t.CheckedInput == string(input) {
+		v := t.Checked
+		t.Checked = nil
+		return v
+	}
 	c, ok := ctx.Value(checkedKey{}).(*checkedContext)
 	if !ok || c.input != input || !c.taken.CompareAndSwap(false, true) {
 		return nil

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -47,11 +46,17 @@ func Genesis(storeID, space, runID string) Chain {
 // valid UTF-8 or holds control characters are errors. Then dst and c are
 // returned as they were.
 func (c Chain) Append(dst []ringi.Record, at time.Time, epoch int64, bodies ...ringi.EventBody) ([]ringi.Record, Chain, error) {
-	return c.append(rand.Read, dst, at, epoch, bodies)
+	return c.append(nil, nil, dst, at, epoch, bodies)
+}
+
+// AppendTo is Append into a block of memory that the caller uses again: the
+// records are good until the next AppendTo with the same block.
+func (c Chain) AppendTo(block *[]byte, dst []ringi.Record, at time.Time, epoch int64, bodies ...ringi.EventBody) ([]ringi.Record, Chain, error) {
+	return c.append(block, nil, dst, at, epoch, bodies)
 }
 
 // append is Append with a source of random bytes: fixed ones make golden files.
-func (c Chain) append(random func([]byte) (int, error), dst []ringi.Record, at time.Time, epoch int64, bodies []ringi.EventBody) ([]ringi.Record, Chain, error) {
+func (c Chain) append(block *[]byte, random func([]byte) (int, error), dst []ringi.Record, at time.Time, epoch int64, bodies []ringi.EventBody) ([]ringi.Record, Chain, error) {
 	if !writable(at) {
 		return dst, c, fmt.Errorf("append event: %w", errYear)
 	}
@@ -59,7 +64,9 @@ func (c Chain) append(random func([]byte) (int, error), dst []ringi.Record, at t
 	defer w.free()
 	salts := saltSize * len(bodies)
 	w.out = slices.Grow(w.out, salts)[:salts]
-	if _, err := random(w.out); err != nil {
+	if random == nil {
+		w.salts(w.out)
+	} else if _, err := random(w.out); err != nil {
 		return dst, c, fmt.Errorf("append event: draw random bytes: %w", err)
 	}
 	next := c
@@ -74,7 +81,7 @@ func (c Chain) append(random func([]byte) (int, error), dst []ringi.Record, at t
 		}
 		next = Chain{Seq: r.Seq, Head: r.Hash}
 	}
-	settle(added)
+	settle(block, added)
 	return records, next, nil
 }
 
@@ -104,12 +111,21 @@ func (c *codec) record(r *ringi.Record, prev []byte, at, epoch int64, body ringi
 }
 
 // settle copies the bytes of records into one block of exactly their size.
-func settle(records []ringi.Record) {
+func settle(to *[]byte, records []ringi.Record) {
 	size := 0
 	for i := range records {
 		size += len(records[i].Head) + len(records[i].Payload) + len(records[i].Salt)
 	}
-	block := make([]byte, 0, size)
+	var block []byte
+	switch {
+	case to == nil:
+		block = make([]byte, 0, size)
+	case cap(*to) < size:
+		*to = make([]byte, 0, max(size, 1024))
+		fallthrough
+	default:
+		block = (*to)[:0]
+	}
 	for i := range records {
 		for _, part := range [...]*[]byte{&records[i].Head, &records[i].Payload, &records[i].Salt} {
 			start := len(block)

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,6 +24,25 @@ type codec struct {
 	in      string
 	pos     int
 	odd     bool // in is not in our spelling
+
+	// Random bytes are drawn 512 at a time, and forgotten as they are used.
+	random [512]byte
+	left   int
+}
+
+// salts fills out with random bytes that nobody else gets.
+func (c *codec) salts(out []byte) {
+	for len(out) > 0 {
+		if c.left == 0 {
+			rand.Read(c.random[:]) // never fails: the runtime ends the process instead
+			c.left = len(c.random)
+		}
+		from := c.random[len(c.random)-c.left:]
+		n := copy(out, from)
+		clear(from[:n])
+		c.left -= n
+		out = out[n:]
+	}
 }
 
 // presence says whether a member may be missing.

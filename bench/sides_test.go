@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sync/atomic"
 	"testing"
 
 	"charm.land/fantasy"
@@ -54,12 +55,15 @@ type maker func(tb testing.TB, r row, log *worklog) side
 
 // worklog counts what was done: tool calls with the expected input, results
 // with the expected output that came back to the model, and model calls.
-type worklog struct{ calls, results, models int }
+type worklog struct {
+	calls           atomic.Int64 // reads of a turn may run at once
+	results, models int
+}
 
 // call is the tool. The two sides differ in how they are told of it only.
 func (l *worklog) call(in orderIn) orderOut {
 	if l != nil && in == (orderIn{"A-1017", 3}) {
-		l.calls++
+		l.calls.Add(1)
 	}
 	return orderOut{"shipped"}
 }

@@ -55,15 +55,15 @@ func measure(b *testing.B, r row) *turns {
 		}
 	}
 	b.StopTimer()
-	for k, make := range []maker{ringiSide, fantasySide} {
-		t.allocs[k], t.bytes[k] = allocated(b, fresh(b, r, make))
+	for k, setUp := range []maker{ringiSide, fantasySide} {
+		t.allocs[k], t.bytes[k] = allocated(b, fresh(b, r, setUp))
 	}
 	return &t
 }
 
 // fresh makes a side and lets it run a little: what it does once is done.
-func fresh(b *testing.B, r row, make maker) side {
-	s := make(b, r, nil)
+func fresh(b *testing.B, r row, setUp maker) side {
+	s := setUp(b, r, nil)
 	timed(b, 3, context.Background(), s.run)
 	return s
 }

@@ -1,12 +1,21 @@
 package engine_test
 
 import (
+	"bufio"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"iter"
+	"math/rand/v2"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,8 +23,11 @@ import (
 	"time"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/audit"
 	"github.com/ringi-dev/ringi/engine"
 	"github.com/ringi-dev/ringi/sign"
+	"github.com/ringi-dev/ringi/store/memory"
+	"github.com/ringi-dev/ringi/store/sqlite"
 	"github.com/ringi-dev/ringi/store/storetest"
 )
 
@@ -29,6 +41,12 @@ func knownFault(t *testing.T, name string) {
 	if os.Getenv("RINGI_BREAK") == "" {
 		t.Skip("fault: " + name)
 	}
+}
+
+// rounds is how long the tests that throw dice go on: RINGI_BREAK_ROUNDS, or 1.
+func rounds() int {
+	n, _ := strconv.Atoi(os.Getenv("RINGI_BREAK_ROUNDS"))
+	return max(n, 1)
 }
 
 // meddler is a store that lets a test come in between: a hook is called before
@@ -143,7 +161,6 @@ func (w *world) wantGivenBack(id string) {
 // A decision that comes between the last look at a waiting run and the commit
 // that lets it rest: nobody would drive the run, and its lease would be held.
 func TestBreak_DecisionBeforeTheRunRests(t *testing.T) {
-	knownFault(t, "rest-strands-a-decided-run")
 	w := newWorld(t)
 	w.tool(ringi.Tool{Name: "boom", Effect: ringi.NonIdempotentWrite}, func(context.Context, ringi.ToolCall) (ringi.ToolResult, error) {
 		panic("boom")
@@ -175,7 +192,6 @@ func TestBreak_DecisionBeforeTheRunRests(t *testing.T) {
 
 // The same with a cancellation in place of the decision.
 func TestBreak_CancelBeforeTheRunRests(t *testing.T) {
-	knownFault(t, "rest-strands-a-decided-run")
 	w := newWorld(t)
 	w.tool(ringi.Tool{Name: "boom", Effect: ringi.NonIdempotentWrite}, func(context.Context, ringi.ToolCall) (ringi.ToolResult, error) {
 		panic("boom")
@@ -205,7 +221,6 @@ func TestBreak_CancelBeforeTheRunRests(t *testing.T) {
 // A reader of the stream writes into the events that it is handed: "nothing
 // that they change counts".
 func TestBreak_StreamReaderWritesIntoEvents(t *testing.T) {
-	knownFault(t, "stream-events-are-live-state")
 	w := newWorld(t)
 	w.says(calls("find", `{}`))
 	e := w.engine()
@@ -224,7 +239,6 @@ func TestBreak_StreamReaderWritesIntoEvents(t *testing.T) {
 // The same with the start of the run, which is handed out before the offer is
 // made.
 func TestBreak_StreamReaderMakesAnAdmin(t *testing.T) {
-	knownFault(t, "stream-events-are-live-state")
 	w := newWorld(t)
 	w.tool(ringi.Tool{Name: "root", Effect: ringi.ReadOnly, AdminOnly: true}, nil)
 	w.says(calls("root", `{}`))
@@ -242,7 +256,6 @@ func TestBreak_StreamReaderMakesAnAdmin(t *testing.T) {
 
 // An observer, a stop condition and a model write into what they are told.
 func TestBreak_ObserverWidensTheGroups(t *testing.T) {
-	knownFault(t, "what-is-handed-out-is-shared")
 	w := newWorld(t)
 	w.tool(ringi.Tool{Name: "ledger", Effect: ringi.ReadOnly, Group: "finance"}, nil)
 	w.cfg.Observers = []engine.Observer{{Start: func(_ context.Context, run ringi.RunInfo) { run.Groups[0] = "finance" }}}
@@ -252,7 +265,6 @@ func TestBreak_ObserverWidensTheGroups(t *testing.T) {
 }
 
 func TestBreak_StopConditionWritesIntoMessages(t *testing.T) {
-	knownFault(t, "what-is-handed-out-is-shared")
 	w := newWorld(t)
 	w.cfg.StopWhen = []engine.StopWhen{func(i engine.StepInfo) bool {
 		for _, m := range i.Messages {
@@ -275,7 +287,6 @@ func TestBreak_StopConditionWritesIntoMessages(t *testing.T) {
 
 // A provider that sorts, renames or blanks the tools that it is sent.
 func TestBreak_ModelWritesIntoTheOffer(t *testing.T) {
-	knownFault(t, "model-gets-the-engines-own-slices")
 	w := newWorld(t)
 	w.tool(ringi.Tool{Name: "root", Effect: ringi.ReadOnly, AdminOnly: true}, nil)
 	w.cfg.Model = modelFunc(func(req ringi.ModelRequest) *ringi.ModelTurn {
@@ -302,7 +313,6 @@ func TestBreak_ModelWritesIntoTheOffer(t *testing.T) {
 // Two runs at once on one engine, with a provider that sorts the tools for its
 // cache: a data race.
 func TestBreak_ModelSortsTheOfferOfParallelRuns(t *testing.T) {
-	knownFault(t, "model-gets-the-engines-own-slices")
 	w := newWorld(t)
 	w.cfg.Model = modelFunc(func(req ringi.ModelRequest) *ringi.ModelTurn {
 		for i, j := 0, len(req.Tools)-1; i < j; i, j = i+1, j-1 {
@@ -328,7 +338,6 @@ func TestBreak_ModelSortsTheOfferOfParallelRuns(t *testing.T) {
 // A tool whose handler starts a run that calls the same tool, and so on: an
 // agent that asks itself. Budgets are inherited at their strictest, so it ends.
 func TestBreak_RunsInsideRunsEnd(t *testing.T) {
-	knownFault(t, "runs-inside-runs-never-end")
 	w := newWorld(t)
 	var e *engine.Engine
 	var depth, deepest atomic.Int64
@@ -362,7 +371,6 @@ func TestBreak_RunsInsideRunsEnd(t *testing.T) {
 // What leaves Run by a panic or by runtime.Goexit must not leave the run held
 // by an engine that goes on beating for others.
 func TestBreak_RunIsGivenBackHoweverItEnds(t *testing.T) {
-	knownFault(t, "lease-kept-when-run-leaves-by-panic-or-goexit")
 	for name, spoil := range map[string]func(w *world){
 		"ContextFunc panics": func(w *world) {
 			w.cfg.ContextFunc = func(context.Context, ringi.RunInfo) context.Context { panic("context") }
@@ -401,7 +409,6 @@ func TestBreak_RunIsGivenBackHoweverItEnds(t *testing.T) {
 // The loop over a stream panics, or ends its goroutine (t.Fatal does), at
 // every event.
 func TestBreak_LoopBodyOfAStreamBreaksOff(t *testing.T) {
-	knownFault(t, "lease-kept-when-run-leaves-by-panic-or-goexit")
 	for name, breakOff := range map[string]func(){"panics": func() { panic("loop body") }, "exits": runtime.Goexit} {
 		for at := 1; ; at++ {
 			w := newWorld(t)
@@ -443,7 +450,6 @@ func TestBreak_LoopBodyOfAStreamBreaksOff(t *testing.T) {
 
 // The precondition's check ends its goroutine: that is no yes.
 func TestBreak_CheckThatExitsIsNoYes(t *testing.T) {
-	knownFault(t, "check-hook-that-exits-is-taken-for-a-yes")
 	w := newWorld(t)
 	w.tool(ringi.Tool{Name: "wipe", Effect: ringi.NonIdempotentWrite}, nil, ringi.ToolHooks{
 		Preview: func(context.Context, ringi.ToolCall) (ringi.Preview, error) {
@@ -461,7 +467,6 @@ func TestBreak_CheckThatExitsIsNoYes(t *testing.T) {
 
 // A write whose handler ends its goroutine has an unknown outcome, at once.
 func TestBreak_WriteThatExitsIsUnknown(t *testing.T) {
-	knownFault(t, "lease-kept-when-run-leaves-by-panic-or-goexit")
 	w := newWorld(t)
 	w.cfg.Limits.ToolTimeout = -1
 	w.tool(ringi.Tool{Name: "exit", Effect: ringi.NonIdempotentWrite}, func(context.Context, ringi.ToolCall) (ringi.ToolResult, error) {
@@ -491,7 +496,6 @@ func TestBreak_WriteThatExitsIsUnknown(t *testing.T) {
 // the call: meanwhile another process took over, was told that the call did not
 // run, and ran it again. The owner that wakes up must not call.
 func TestBreak_SleepInAnObserverBeforeTheCall(t *testing.T) {
-	knownFault(t, "observer-stands-between-the-sleep-check-and-the-call")
 	w := newWorld(t)
 	w.says(calls("pay", `{}`))
 	w.cfg.Lease = 60 * time.Millisecond
@@ -617,7 +621,6 @@ func TestBreak_HeartGivesBackARunThatIsDrivenAgain(t *testing.T) {
 // The program's own ids: the same one twice is an error, and never another
 // person's run.
 func TestBreak_ARepeatedRunIDIsNotAnothersRun(t *testing.T) {
-	knownFault(t, "new-id-of-the-program")
 	w := newWorld(t)
 	w.says()
 	w.cfg.NewID = func(prefix string, _ time.Time) string { return prefix + "1" }
@@ -632,7 +635,6 @@ func TestBreak_ARepeatedRunIDIsNotAnothersRun(t *testing.T) {
 
 // Ids that differ only before the first underscore, or run into the step.
 func TestBreak_RunIDsThatLookAlike(t *testing.T) {
-	knownFault(t, "new-id-of-the-program")
 	w := newWorld(t)
 	w.says(calls("pay", `{}`))
 	for _, id := range []string{"a_1", "b_1", "run_7", "run_7_1", "x"} {
@@ -654,7 +656,6 @@ func TestBreak_RunIDsThatLookAlike(t *testing.T) {
 // A thief, or a fault, closes an approved request in the inbox's row alone.
 // The call does not run, and the engine does not turn in circles.
 func TestBreak_InboxRowThatContradictsTheLog(t *testing.T) {
-	knownFault(t, "hot-loop-where-inbox-row-contradicts-the-log")
 	w := newWorld(t)
 	w.says(calls("pay", `{}`))
 	e := w.engine()
@@ -675,13 +676,16 @@ func TestBreak_InboxRowThatContradictsTheLog(t *testing.T) {
 // A thief carries a whole run into another thread, by its row alone.
 func TestBreak_RunCarriedIntoAnotherThread(t *testing.T) {
 	knownFault(t, "row-carries-a-run-into-another-thread")
+	path := filepath.Join(t.TempDir(), "ringi.db")
+	store, err := sqlite.Open(path, sqlite.Options{})
+	must(t, err)
+	defer store.Close()
 	w := newWorld(t)
-	w.cfg.Keyring = keyring(t)
+	w.cfg.Store, w.cfg.Keyring = store, keyring(t)
 	w.says()
 	e := w.engine()
 	res := w.run(e, ringi.RunStart{Thread: "thr_a", By: ana, Messages: []ringi.Message{ringi.User("ana's secret")}})
-	th, _ := storetest.ThiefOf(w.store)
-	must(t, th.SetRow("default", res.RunID, func(r *ringi.RunRow) { r.Thread = "thr_b" }))
+	steal(t, path, `UPDATE runs SET thread = 'thr_b'`)
 	if v, err := e.Verify(t.Context(), res.RunID); err != nil || v.Broken == "" {
 		t.Errorf("verify: %v %+v", err, v)
 	}
@@ -727,7 +731,6 @@ func TestBreak_PayloadRemovedWithoutAnErasure(t *testing.T) {
 // One failure of the clock, the heartbeat or a read at the moment when a
 // result is recorded: the result is not dropped.
 func TestBreak_OneFailureAsAResultIsRecorded(t *testing.T) {
-	knownFault(t, "one-failure-of-now-or-beat-drops-a-result")
 	for _, what := range []string{"now", "beat", "load after a conflict"} {
 		t.Run(what, func(t *testing.T) {
 			w := newWorld(t)
@@ -781,7 +784,6 @@ func TestBreak_OneFailureAsAResultIsRecorded(t *testing.T) {
 // A run of the thread starts and ends between the look at the thread and the
 // start of another: its authors are initiators all the same.
 func TestBreak_RunThatEndsWhileAnotherStarts(t *testing.T) {
-	knownFault(t, "a-run-that-ended-while-another-started")
 	w := newWorld(t)
 	w.cfg.FourEyes = engine.FourEyesAll
 	w.cfg.Model = modelFunc(func(req ringi.ModelRequest) *ringi.ModelTurn {
@@ -829,7 +831,6 @@ func TestBreak_RunThatEndsWhileAnotherStarts(t *testing.T) {
 
 // What the program changes in its own configuration after New: "read once".
 func TestBreak_ConfigurationIsReadOnce(t *testing.T) {
-	knownFault(t, "what-is-handed-out-is-shared")
 	w := newWorld(t)
 	w.cfg.Floor.Tools = map[string]ringi.ToolApproval{"find": {Status: ringi.Denied}}
 	w.cfg.RequireApproval = []string{"look"}
@@ -843,7 +844,6 @@ func TestBreak_ConfigurationIsReadOnce(t *testing.T) {
 
 // The caller writes into what it passed to Run, while the run goes on.
 func TestBreak_CallerWritesIntoTheRuntimeValue(t *testing.T) {
-	knownFault(t, "what-is-handed-out-is-shared")
 	w := newWorld(t)
 	runtimeValue := json.RawMessage(`{"role":"guest"}`)
 	w.cfg.Approval.Func = func(_ context.Context, c ringi.CallInfo) (ringi.Verdict, error) {
@@ -862,7 +862,6 @@ func TestBreak_CallerWritesIntoTheRuntimeValue(t *testing.T) {
 // the program. The old question can no longer be answered: it is asked anew,
 // and does not wait for ever.
 func TestBreak_TypedInputWhoseSchemaChanges(t *testing.T) {
-	knownFault(t, "typed-input-whose-schema-changed-can-never-be-answered")
 	input := func(key string) json.RawMessage {
 		return json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"},"` + key + `":{"type":"string"}},"additionalProperties":false}`)
 	}
@@ -894,7 +893,6 @@ func TestBreak_TypedInputWhoseSchemaChanges(t *testing.T) {
 
 // A list that asks for more than a page holds says that there is more.
 func TestBreak_LongInboxIsNotCutSilently(t *testing.T) {
-	knownFault(t, "long-inbox-is-cut-silently")
 	w := newWorld(t)
 	w.says(calls("pay", `{}`))
 	e := w.engine()
@@ -922,7 +920,6 @@ func TestBreak_LongInboxIsNotCutSilently(t *testing.T) {
 
 // Cancel with now, while the model does not answer and while a read waits.
 func TestBreak_CancelNowReachesWhateverHangs(t *testing.T) {
-	knownFault(t, "cancel-now-reaches-writes-only")
 	for _, what := range []string{"model", "read"} {
 		t.Run(what, func(t *testing.T) {
 			w := newWorld(t)
@@ -974,7 +971,6 @@ func (m hangingModel) Generate(ctx context.Context, _ ringi.ModelRequest) iter.S
 // PrepareStep fails in the process that resumes: an error of it fails the run,
 // and does not leave it to be tried for ever.
 func TestBreak_PrepareStepThatFailsOnResume(t *testing.T) {
-	knownFault(t, "prepare-step-on-resume")
 	w := newWorld(t)
 	w.says(calls("pay", `{}`))
 	bad := false
@@ -1004,7 +1000,6 @@ func TestBreak_PrepareStepThatFailsOnResume(t *testing.T) {
 // A plan that names a tool which does not exist tightens nothing: it is refused
 // as a policy would be.
 func TestBreak_PrepareStepMisspellsATool(t *testing.T) {
-	knownFault(t, "prepare-step-on-resume")
 	w := newWorld(t)
 	w.cfg.PrepareStep = func(context.Context, engine.StepInfo) (engine.StepPlan, error) {
 		return engine.StepPlan{Approval: ringi.Approval{Tools: map[string]ringi.ToolApproval{"fnid": {Status: ringi.Denied}}}}, nil
@@ -1020,7 +1015,6 @@ func TestBreak_PrepareStepMisspellsATool(t *testing.T) {
 // An edit is as bounded as what a model writes, also in a process without
 // tools.
 func TestBreak_HugeEditInAProcessWithoutTools(t *testing.T) {
-	knownFault(t, "edit-without-tools-is-unbounded")
 	w := newWorld(t)
 	w.says(calls("pay", `{}`))
 	res := w.run(w.engine(), ringi.RunStart{})
@@ -1037,7 +1031,6 @@ func TestBreak_HugeEditInAProcessWithoutTools(t *testing.T) {
 
 // A lease that no engine can hold.
 func TestBreak_LeaseThatIsTooShort(t *testing.T) {
-	knownFault(t, "lease-is-not-checked")
 	for _, lease := range []time.Duration{-time.Second, 1, time.Microsecond} {
 		w := newWorld(t)
 		w.says(calls("find", `{}`))
@@ -1056,7 +1049,6 @@ func TestBreak_LeaseThatIsTooShort(t *testing.T) {
 // A tool that comes with a function of its own after New: a process without
 // the function judges nothing.
 func TestBreak_JudgeThatCameAfterNew(t *testing.T) {
-	knownFault(t, "judges-are-counted-at-new-not-at-run")
 	w := newWorld(t)
 	w.says(calls("pay", `{}`), calls("late", `{}`))
 	e := w.engine()
@@ -1079,7 +1071,6 @@ func TestBreak_JudgeThatCameAfterNew(t *testing.T) {
 // version of the program has another definition of the tool. The old yes is not
 // for that one.
 func TestBreak_RepeatUnderAnotherDefinition(t *testing.T) {
-	knownFault(t, "repeat-under-another-definition")
 	w := newWorld(t)
 	w.tool(ringi.Tool{Name: "send", Effect: ringi.IdempotentWrite, Description: "sends a draft to its author"}, nil)
 	w.says(calls("send", `{}`))
@@ -1111,7 +1102,6 @@ func TestBreak_RepeatUnderAnotherDefinition(t *testing.T) {
 // While one process asks its callback, another that resumes the run is told
 // that it is busy, and asks nobody.
 func TestBreak_TwoCallbacksForOneRun(t *testing.T) {
-	knownFault(t, "two-callbacks-for-one-run")
 	w := newWorld(t)
 	w.says(calls("pay", `{}`))
 	asked, free := make(chan struct{}), make(chan struct{})
@@ -1155,7 +1145,6 @@ func ring(t *testing.T, secrets ...[]byte) *sign.Keyring {
 // A key is rotated process by process. One that does not have the new key yet
 // must not take what the others write for corrupt, for ever.
 func TestBreak_RollingKeyRotation(t *testing.T) {
-	knownFault(t, "a-process-without-the-key-destroys-runs")
 	w := newWorld(t)
 	w.says(calls("pay", `{}`))
 	older, newer := twoKeys(t)
@@ -1174,7 +1163,6 @@ func TestBreak_RollingKeyRotation(t *testing.T) {
 
 // A process that was started before the store had a key goes on writing.
 func TestBreak_ProcessFromBeforeTheFirstKey(t *testing.T) {
-	knownFault(t, "a-process-without-the-key-destroys-runs")
 	w := newWorld(t)
 	w.says(calls("pay", `{}`))
 	old := w.engine()
@@ -1199,7 +1187,6 @@ func TestBreak_ProcessFromBeforeTheFirstKey(t *testing.T) {
 // A store that worked unsigned is opened with a key. Its runs were never
 // signed: they do not run, and they are not destroyed either.
 func TestBreak_UnsignedStoreGetsAKey(t *testing.T) {
-	knownFault(t, "a-process-without-the-key-destroys-runs")
 	w := newWorld(t)
 	w.says(calls("pay", `{}`))
 	e := w.engine()
@@ -1216,9 +1203,1532 @@ func TestBreak_UnsignedStoreGetsAKey(t *testing.T) {
 		t.Errorf("to look at the inbox marks an honest run: %s", row.Corrupt)
 	}
 	if _, err := keyed.Run(t.Context(), ringi.RunStart{Thread: "thr_talk"}); err != nil {
-		t.Errorf("the thread is dead: %v", err)
+		wantErr(t, err, ringi.ErrNoKey) // what nobody signed is not read
 	}
 	if row, _ := w.store.Row(t.Context(), "default", ended.RunID); row.Corrupt != "" {
 		t.Errorf("an ended run is marked: %s", row.Corrupt)
 	}
+}
+
+// stored are the stores that an attack is tried on. The second opens the same
+// data again, as another process would.
+func stored(t *testing.T, f func(t *testing.T, w *world, reopen func() ringi.Store)) {
+	t.Run("memory", func(t *testing.T) {
+		w := newWorld(t)
+		f(t, w, func() ringi.Store { return w.store.Restart() })
+	})
+	t.Run("sqlite", func(t *testing.T) {
+		w := newWorld(t)
+		path := filepath.Join(t.TempDir(), "ringi.db")
+		open := func() ringi.Store {
+			s, err := sqlite.Open(path, sqlite.Options{Now: w.now})
+			must(t, err)
+			t.Cleanup(func() { s.Close() })
+			return s
+		}
+		w.cfg.Store = open()
+		f(t, w, open)
+	})
+}
+
+// Fifty at once resume one run, in two processes, until it has ended: the
+// write runs once, everybody gets the result or ErrBusy.
+func TestBreak_ResumeStorm(t *testing.T) {
+	stored(t, func(t *testing.T, w *world, reopen func() ringi.Store) {
+		w.tool(ringi.Tool{Name: "work", Effect: ringi.NonIdempotentWrite}, func(context.Context, ringi.ToolCall) (ringi.ToolResult, error) {
+			time.Sleep(5 * time.Millisecond)
+			return ringi.ToolResult{Output: "worked"}, nil
+		})
+		w.says(calls("work", `{}`, "pay", `{}`))
+		engines := []*engine.Engine{w.engine()}
+		w.cfg.Store = reopen()
+		engines = append(engines, w.engine())
+		res := w.run(engines[0], ringi.RunStart{})
+		for _, r := range res.Pending {
+			w.decide(engines[1], r.Approve(ana))
+		}
+		var ended atomic.Int64
+		var wg sync.WaitGroup
+		for i := range 50 {
+			wg.Go(func() {
+				for range 1000 {
+					got, err := engines[i%2].Resume(t.Context(), res.RunID)
+					if errors.Is(err, ringi.ErrBusy) {
+						time.Sleep(time.Millisecond)
+						continue
+					}
+					if err != nil {
+						t.Error(err)
+					} else if got.Status != ringi.Completed {
+						t.Errorf("%s, %d pending", got.Status, len(got.Pending))
+					}
+					ended.Add(1)
+					return
+				}
+			})
+		}
+		wg.Wait()
+		if ended.Load() != 50 {
+			t.Errorf("%d of 50 saw the end", ended.Load())
+		}
+		w.wantRan("work {}", "pay {}")
+	})
+}
+
+// Everything that a person can do to one request, and a resume, at once.
+func TestBreak_EveryAnswerAtOnce(t *testing.T) {
+	stored(t, func(t *testing.T, w *world, reopen func() ringi.Store) {
+		w.says(calls("pay", `{"n":1}`))
+		a := w.engine()
+		w.cfg.Store = reopen()
+		b := w.engine()
+		for round := range 16 * rounds() {
+			w.ran = nil
+			res := w.run(a, ringi.RunStart{})
+			r := res.Pending[0]
+			ctx := context.Background()
+			approved := make(chan string, 20)
+			approve := func(e *engine.Engine, r ringi.ApprovalRequest) {
+				if _, err := e.Decide(ctx, r.Approve(ana)); err == nil {
+					approved <- string(r.Call.Input)
+				}
+			}
+			var wg sync.WaitGroup
+			for i, act := range []func(){
+				func() { approve(a, r) },
+				func() { approve(b, r) },
+				func() { b.Decide(ctx, r.Deny(ben, "no")) },
+				func() { a.TakeBack(ctx, r.ID, ana, "wait") },
+				func() {
+					if set, err := b.Decide(ctx, r.Edit(ben, json.RawMessage(`{"n":2}`))); err == nil && !set.Proposed {
+						approve(a, set.Request)
+					}
+				},
+				func() { a.Resume(ctx, res.RunID) },
+				func() { b.Resume(ctx, res.RunID) },
+				func() {
+					if round%4 == 0 {
+						b.Cancel(ctx, res.RunID, ana, "stop", round%8 == 0)
+					}
+				},
+			} {
+				wg.Go(func() {
+					time.Sleep(time.Duration((i*7+round*13)%5) * 100 * time.Microsecond)
+					act()
+				})
+			}
+			wg.Wait()
+			for range 20 {
+				got, err := a.Resume(ctx, res.RunID)
+				if errors.Is(err, ringi.ErrBusy) {
+					continue
+				}
+				if err != nil {
+					t.Fatalf("round %d: %v", round, err)
+				}
+				if got.Status.Final() {
+					break
+				}
+				for _, r := range got.Pending {
+					a.Decide(ctx, r.Deny(ben, "enough"))
+				}
+			}
+			close(approved)
+			yes := map[string]bool{}
+			for input := range approved {
+				yes["pay "+input] = true
+			}
+			w.mu.Lock()
+			if len(w.ran) > 1 || len(w.ran) == 1 && !yes[w.ran[0]] {
+				t.Errorf("round %d: ran %q, approved %v", round, w.ran, yes)
+			}
+			w.mu.Unlock()
+			if row, err := w.cfg.Store.Row(ctx, "default", res.RunID); err != nil || !row.Status.Final() || row.Owner != "" {
+				t.Errorf("round %d: %v %+v", round, err, row)
+			}
+			if v, err := a.Verify(ctx, res.RunID); err != nil || v.Broken != "" {
+				t.Errorf("round %d: %v %+v", round, err, v)
+			}
+		}
+	})
+}
+
+// Many start on one thread at once: one at a time goes, and each sees what all
+// before it said.
+func TestBreak_ManyStartOnOneThread(t *testing.T) {
+	stored(t, func(t *testing.T, w *world, reopen func() ringi.Store) {
+		var mu sync.Mutex
+		sent := map[string]int{}
+		w.cfg.Model = modelFunc(func(req ringi.ModelRequest) *ringi.ModelTurn {
+			mu.Lock()
+			defer mu.Unlock()
+			sent[req.RunID] = len(req.Messages)
+			return &ringi.ModelTurn{Text: "done"}
+		})
+		a := w.engine()
+		w.cfg.Store = reopen()
+		b := w.engine()
+		var wg sync.WaitGroup
+		for i := range 20 {
+			wg.Go(func() {
+				_, err := []*engine.Engine{a, b}[i%2].Run(t.Context(), ringi.RunStart{Thread: "thr_1", Messages: []ringi.Message{ringi.User("hi")}})
+				if err != nil && !errors.Is(err, ringi.ErrRunOpen) {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		runs, err := w.cfg.Store.Transcript(t.Context(), "default", "thr_1")
+		must(t, err)
+		for _, r := range runs {
+			if !r.Row.Status.Final() {
+				t.Errorf("%+v", r.Row)
+			}
+		}
+		if len(runs) == 0 || len(runs) != len(sent) {
+			t.Errorf("%d runs, %d prompts", len(runs), len(sent))
+		}
+	})
+}
+
+// A handler, an observer and a policy function call back into the engine, on
+// the run that calls them.
+func TestBreak_CodeInsideARunCallsTheEngine(t *testing.T) {
+	w := newWorld(t)
+	var e *engine.Engine
+	back := func(ctx context.Context, run string) {
+		if res, err := e.Resume(ctx, run); !errors.Is(err, ringi.ErrBusy) && (err != nil || !res.Status.Waiting()) {
+			t.Errorf("resume of a run inside itself: %v %+v", err, res)
+		}
+		page, err := e.Requests(ctx, ringi.RequestQuery{RunID: run})
+		if err != nil {
+			t.Error(err)
+		}
+		for _, r := range page.Requests {
+			// A program that is no person decides nothing, from wherever it calls.
+			for _, by := range []ringi.Principal{{}, {ID: "agent", Kind: ringi.ServiceAccount}, {ID: "me", Kind: ringi.Process}, {ID: "me"}} {
+				d := r.Approve(by)
+				d.Channel = "callback"
+				if _, err := e.Decide(ctx, d); err == nil {
+					t.Errorf("%+v decided", by)
+				}
+			}
+		}
+	}
+	w.tool(ringi.Tool{Name: "self", Effect: ringi.NonIdempotentWrite}, func(ctx context.Context, c ringi.ToolCall) (ringi.ToolResult, error) {
+		tc, _ := ringi.ToolContextFrom(ctx)
+		back(ctx, tc.RunID)
+		if _, err := e.Run(ctx, ringi.RunStart{Thread: tc.Thread, WithdrawOpen: true}); !errors.Is(err, ringi.ErrRunOpen) {
+			t.Errorf("a run on its own thread: %v", err)
+		}
+		return ringi.ToolResult{Output: "ok"}, nil
+	})
+	w.cfg.Approval.Func = func(ctx context.Context, c ringi.CallInfo) (ringi.Verdict, error) {
+		back(ctx, c.Run.ID)
+		if c.Call.Tool == "self" {
+			return ringi.Verdict{Status: ringi.Approved}, nil
+		}
+		return ringi.Verdict{}, nil
+	}
+	w.cfg.Observers = []engine.Observer{{
+		StepStart: func(ctx context.Context, r ringi.RunInfo, _ int) { back(ctx, r.ID) },
+		ToolStart: func(ctx context.Context, r ringi.RunInfo, _ ringi.ToolCall) { back(ctx, r.ID) },
+		ToolEnd:   func(ctx context.Context, r ringi.RunInfo, _ ringi.ToolResult) { back(ctx, r.ID) },
+		End:       func(ctx context.Context, r ringi.RunInfo, _ ringi.Result) { back(ctx, r.ID) },
+	}}
+	w.says(calls("self", `{}`, "pay", `{}`))
+	e = w.engine()
+	done := make(chan *ringi.Result, 1)
+	go func() {
+		res, err := e.Run(context.Background(), ringi.RunStart{Messages: []ringi.Message{ringi.User("go")}})
+		if err != nil {
+			t.Error(err)
+		}
+		done <- res
+	}()
+	select {
+	case res := <-done:
+		wantStatus(t, res, ringi.WaitingForApproval, 1)
+	case <-time.After(10 * time.Second):
+		t.Fatal("the engine waits for itself")
+	}
+	w.wantRan("self {}")
+}
+
+// A handler cancels its own run, with now: it is cut, and what it did is
+// unknown; nothing waits for ever.
+func TestBreak_HandlerCancelsItsOwnRun(t *testing.T) {
+	for _, now := range []bool{false, true} {
+		w := newWorld(t)
+		var e *engine.Engine
+		w.tool(ringi.Tool{Name: "stop", Effect: ringi.NonIdempotentWrite}, func(ctx context.Context, _ ringi.ToolCall) (ringi.ToolResult, error) {
+			tc, _ := ringi.ToolContextFrom(ctx)
+			if err := e.Cancel(ctx, tc.RunID, ana, "enough", now); err != nil {
+				t.Error(err)
+			}
+			return ringi.ToolResult{Output: "stopped"}, nil
+		})
+		w.cfg.Approval.Tools = map[string]ringi.ToolApproval{"stop": {Status: ringi.Approved}}
+		w.says(calls("stop", `{}`, "pay", `{}`))
+		e = w.engine()
+		wantStatus(t, w.run(e, ringi.RunStart{}), ringi.Cancelled, 0)
+		w.wantRan("stop {}")
+		w.wantGivenBack(w.onlyRun())
+	}
+}
+
+// A handler keeps its context and starts a run when its call has long ended:
+// the run is a child all the same, and asks nobody.
+func TestBreak_ChildOfACallThatHasEnded(t *testing.T) {
+	w := newWorld(t)
+	var kept context.Context
+	w.tool(ringi.Tool{Name: "keep", Effect: ringi.ReadOnly}, func(ctx context.Context, _ ringi.ToolCall) (ringi.ToolResult, error) {
+		kept = ctx
+		return ringi.ToolResult{Output: "kept"}, nil
+	})
+	w.cfg.Model = modelFunc(func(req ringi.ModelRequest) *ringi.ModelTurn {
+		switch {
+		case req.Step > 1:
+			return &ringi.ModelTurn{Text: "done"}
+		case req.Messages[0].Text == "child":
+			return calls("pay", `{}`, "root", `{}`)
+		}
+		return calls("keep", `{}`)
+	})
+	w.tool(ringi.Tool{Name: "root", Effect: ringi.ReadOnly, AdminOnly: true}, nil)
+	e := w.engine()
+	wantStatus(t, w.run(e, ringi.RunStart{By: ana}), ringi.Completed, 0)
+	start := ringi.RunStart{Messages: []ringi.Message{ringi.User("child")}}
+	if res, err := e.Run(kept, start); err == nil {
+		t.Errorf("under a context that has ended: %+v", res)
+	}
+	res, err := e.Run(context.WithoutCancel(kept), start)
+	must(t, err)
+	wantStatus(t, res, ringi.Completed, 0)
+	for _, r := range res.Results {
+		if r.Outcome == ringi.OutcomeOK {
+			t.Errorf("ran in a run that nobody watches: %+v", r)
+		}
+	}
+	w.wantRan("keep {}")
+}
+
+// A tool is registered while a run goes on, by its own policy function; the
+// offer of the next run has it, and nothing is locked.
+func TestBreak_PolicyRegistersTools(t *testing.T) {
+	w := newWorld(t)
+	n := 0
+	w.cfg.Approval.Func = func(context.Context, ringi.CallInfo) (ringi.Verdict, error) {
+		n++
+		return ringi.Verdict{}, w.reg.Add(ringi.Tool{Name: "new" + string(rune('a'+n)), Effect: ringi.ReadOnly},
+			func(context.Context, ringi.ToolCall) (ringi.ToolResult, error) {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				w.ran = append(w.ran, "new")
+				return ringi.ToolResult{}, nil
+			})
+	}
+	w.says(calls("find", `{}`), calls("newb", `{}`))
+	e := w.engine()
+	res := w.run(e, ringi.RunStart{})
+	wantStatus(t, res, ringi.Completed, 0)
+	for _, tool := range e.Offer(ringi.RunInfo{}).Names() {
+		if tool == "newb" {
+			return
+		}
+	}
+	t.Error("the new tool is not offered to the next run")
+}
+
+// Decisions built by hand, replayed, and carried to where they do not belong.
+func TestBreak_DecisionsThatDoNotBelong(t *testing.T) {
+	w := newWorld(t)
+	w.cfg.Keyring = keyring(t)
+	w.says(calls("pay", `{"n":1}`, "pay", `{"n":1}`))
+	e := w.engine()
+	one := w.run(e, ringi.RunStart{})
+	two := w.run(e, ringi.RunStart{})
+	first, second := one.Pending[0], one.Pending[1]
+	w.cfg.Space = "tenant"
+	other := w.engine()
+	w.cfg.Space = ""
+	foreign := newWorld(t)
+	foreign.cfg.Keyring = keyring(t)
+	foreign.says()
+	stranger := foreign.engine()
+	yes := first.Approve(ana)
+	change := func(f func(*ringi.Decision)) ringi.Decision {
+		d := yes
+		f(&d)
+		return d
+	}
+	for name, try := range map[string]struct {
+		e    *engine.Engine
+		d    ringi.Decision
+		want error
+	}{
+		"digest of the sibling":       {e, change(func(d *ringi.Decision) { d.Digest = second.Digest }), ringi.ErrStale},
+		"digest of another run":       {e, change(func(d *ringi.Decision) { d.Digest = two.Pending[0].Digest }), ringi.ErrStale},
+		"id of another run":           {e, change(func(d *ringi.Decision) { d.RequestID = two.Pending[0].ID }), ringi.ErrStale},
+		"no digest":                   {e, change(func(d *ringi.Decision) { d.Digest = "" }), ringi.ErrStale},
+		"digest in capitals":          {e, change(func(d *ringi.Decision) { d.Digest = strings.ToUpper(d.Digest) }), ringi.ErrStale},
+		"no request":                  {e, change(func(d *ringi.Decision) { d.RequestID = "" }), ringi.ErrNotFound},
+		"another space":               {other, yes, ringi.ErrNotFound},
+		"another store":               {stranger, yes, ringi.ErrNotFound},
+		"nobody":                      {e, change(func(d *ringi.Decision) { d.By = ringi.Principal{} }), ringi.ErrNoPrincipal},
+		"no kind":                     {e, change(func(d *ringi.Decision) { d.By.Kind = "" }), ringi.ErrNotPermitted},
+		"an agent":                    {e, change(func(d *ringi.Decision) { d.By.Kind = ringi.ServiceAccount }), ringi.ErrNotPermitted},
+		"this program":                {e, change(func(d *ringi.Decision) { d.By.Kind, d.Channel = ringi.Process, "callback" }), ringi.ErrNotPermitted},
+		"no answer":                   {e, change(func(d *ringi.Decision) { d.Answer = "" }), ringi.ErrAnswer},
+		"approve with a capital":      {e, change(func(d *ringi.Decision) { d.Answer = "Approve" }), ringi.ErrAnswer},
+		"an answer of another kind":   {e, change(func(d *ringi.Decision) { d.Answer = ringi.Ran }), ringi.ErrAnswer},
+		"fill where nothing is asked": {e, change(func(d *ringi.Decision) { d.Answer, d.Input = ringi.Fill, `{}` }), ringi.ErrAnswer},
+		"take back as an answer":      {e, change(func(d *ringi.Decision) { d.Answer = "take_back" }), ringi.ErrAnswer},
+		"unknown scope":               {e, change(func(d *ringi.Decision) { d.Scope = "thread" }), ringi.ErrAnswer},
+		"reason that is not text":     {e, change(func(d *ringi.Decision) { d.Reason = "\xff" }), ringi.ErrAnswer},
+	} {
+		_, err := try.e.Decide(t.Context(), try.d)
+		if !errors.Is(err, try.want) {
+			t.Errorf("%s: %v, want %v", name, err, try.want)
+		}
+	}
+	wantStatus(t, w.resume(e, one.RunID), ringi.WaitingForApproval, 2)
+	w.wantRan()
+	// Replays: of a yes that stands, that was taken back, and that was spent.
+	w.decide(e, yes)
+	_, err := e.Decide(t.Context(), yes)
+	if _, ok := errors.AsType[*ringi.DecidedError](err); !ok {
+		t.Errorf("replay: %v", err)
+	}
+	_, err = e.TakeBack(t.Context(), first.ID, ana, "")
+	must(t, err)
+	_, err = e.Decide(t.Context(), yes)
+	wantErr(t, err, ringi.ErrWithdrawn)
+	w.decide(e, second.Deny(ana, ""))
+	res := w.resume(e, one.RunID)
+	wantStatus(t, res, ringi.WaitingForApproval, 1)
+	if r := res.Pending[0]; r.ID == first.ID || r.Digest == first.Digest {
+		t.Error("the new question is the old one")
+	}
+	w.decide(e, res.Pending[0].Deny(ana, ""))
+	wantStatus(t, w.resume(e, one.RunID), ringi.Completed, 0)
+	_, err = e.Decide(t.Context(), yes)
+	wantErr(t, err, ringi.ErrWithdrawn)
+	w.wantRan()
+}
+
+// The deadline to the microsecond, by both stores: at its instant it is over.
+func TestBreak_DeadlinesAtTheirInstant(t *testing.T) {
+	for _, early := range []time.Duration{time.Microsecond, 0} {
+		stored(t, func(t *testing.T, w *world, _ func() ringi.Store) {
+			w.says(calls("pay", `{}`))
+			e := w.engine()
+			res := w.run(e, ringi.RunStart{})
+			w.advance(res.Pending[0].ExpiresAt.Sub(w.now()) - early)
+			_, err := e.Decide(t.Context(), res.Pending[0].Approve(ana))
+			if early == 0 {
+				wantErr(t, err, ringi.ErrExpired)
+				wantStatus(t, w.resume(e, res.RunID), ringi.Completed, 0)
+				w.wantRan()
+				return
+			}
+			must(t, err)
+			w.advance(24*time.Hour - early)
+			wantStatus(t, w.resume(e, res.RunID), ringi.Completed, 0)
+			w.wantRan("pay {}")
+		})
+		stored(t, func(t *testing.T, w *world, _ func() ringi.Store) {
+			w.says(calls("pay", `{}`))
+			e := w.engine()
+			res := w.run(e, ringi.RunStart{})
+			w.decide(e, res.Pending[0].Approve(ana))
+			w.advance(24 * time.Hour)
+			wantStatus(t, w.resume(e, res.RunID), ringi.WaitingForApproval, 1)
+			w.wantRan()
+		})
+	}
+}
+
+// odd are texts that a caller can pass where a name stands.
+var odd = map[string]string{
+	"invalid UTF-8": "a\xff\xfeb", "NUL": "a\x00b", "newline": "a\nb", "escape": "a\x1b[2Jb", "C1": "a\u009bb", "separator": "a\u2028b",
+	"bidi": "a\u202eb", "long": strings.Repeat("x", 300), "very long": strings.Repeat("y", 5000), "blank": " ", "quote": `a"b\`, "surrogate": "a\xed\xa0\x80b",
+}
+
+// Odd text in every field that a caller passes, with a keyring, on both stores:
+// the run is refused at its start, or it goes its whole way. Nothing starts
+// that can never be signed, decided or ended.
+func TestBreak_OddTextInEveryField(t *testing.T) {
+	fields := map[string]func(s *ringi.RunStart, text string){
+		"Thread":    func(s *ringi.RunStart, text string) { s.Thread = text },
+		"Agent":     func(s *ringi.RunStart, text string) { s.Agent = text },
+		"System":    func(s *ringi.RunStart, text string) { s.System = text },
+		"message":   func(s *ringi.RunStart, text string) { s.Messages[0].Text = text },
+		"author":    func(s *ringi.RunStart, text string) { s.Messages[0].Author = text },
+		"By.ID":     func(s *ringi.RunStart, text string) { s.By.ID = text },
+		"By.Name":   func(s *ringi.RunStart, text string) { s.By.Name = text },
+		"By.Kind":   func(s *ringi.RunStart, text string) { s.By.Kind = ringi.PrincipalKind(text) },
+		"By.Auth":   func(s *ringi.RunStart, text string) { s.By.Auth = text },
+		"By.Teams":  func(s *ringi.RunStart, text string) { s.By.Teams = []string{text} },
+		"Groups":    func(s *ringi.RunStart, text string) { s.Groups = []string{text} },
+		"Tools":     func(s *ringi.RunStart, text string) { s.Tools = []string{"pay", text} },
+		"Runtime":   func(s *ringi.RunStart, text string) { s.Runtime = map[string]string{"k": text} },
+		"raw value": func(s *ringi.RunStart, text string) { s.Runtime = json.RawMessage(`{"k":"` + text + `"}`) },
+		"history": func(s *ringi.RunStart, text string) {
+			s.Messages = append([]ringi.Message{{Role: ringi.RoleAssistant, Text: text, Opaque: text, Calls: []ringi.ToolCall{{ID: text, ModelID: text, Tool: text, Input: ringi.Input(text)}}},
+				{Role: ringi.RoleTool, Results: []ringi.ToolResult{{CallID: text, ModelID: text, Output: text, Note: text}}}}, s.Messages...)
+		},
+	}
+	stored(t, func(t *testing.T, w *world, _ func() ringi.Store) {
+		w.cfg.Keyring = keyring(t)
+		w.says(calls("pay", `{}`))
+		e := w.engine()
+		for field, set := range fields {
+			if w.cfg.Store != w.store && !slices.Contains([]string{"Thread", "Agent", "By.ID"}, field) {
+				continue // no column of its own
+			}
+			for name, text := range odd {
+				w.ran = nil
+				start := ringi.RunStart{By: ana, Messages: []ringi.Message{ringi.User("go")}}
+				set(&start, text)
+				res, err := e.Run(t.Context(), start)
+				if err != nil {
+					continue
+				}
+				if len(res.Pending) != 1 {
+					t.Errorf("%s, %s: %s (%s)", field, name, res.Status, res.Detail)
+					continue
+				}
+				page, err := e.Requests(t.Context(), ringi.RequestQuery{RunID: res.RunID})
+				if err != nil || len(page.Requests) != 1 {
+					t.Errorf("%s, %s: %v", field, name, err)
+					continue
+				}
+				if _, err := e.Decide(t.Context(), page.Requests[0].Approve(ben)); err != nil {
+					t.Errorf("%s, %s: %v", field, name, err)
+					continue
+				}
+				if res, err = e.Resume(t.Context(), res.RunID); err != nil || res.Status != ringi.Completed && field != "Groups" {
+					t.Errorf("%s, %s: %v %+v", field, name, err, res)
+					continue
+				}
+				if v, err := e.Verify(t.Context(), res.RunID); err != nil || v.Broken != "" {
+					t.Errorf("%s, %s: %v %+v", field, name, err, v)
+				}
+			}
+		}
+	})
+}
+
+// Odd text in every field of an answer: refused, and the request waits for
+// another; or taken, and the run goes its way.
+func TestBreak_OddTextInEveryAnswer(t *testing.T) {
+	fields := map[string]func(d *ringi.Decision, text string){
+		"By.ID":   func(d *ringi.Decision, text string) { d.By.ID = text },
+		"By.Name": func(d *ringi.Decision, text string) { d.By.Name = text },
+		"By.Auth": func(d *ringi.Decision, text string) { d.By.Auth = text },
+		"By.Team": func(d *ringi.Decision, text string) { d.By.Teams = []string{text} },
+		"Reason":  func(d *ringi.Decision, text string) { d.Reason = text },
+		"Note":    func(d *ringi.Decision, text string) { d.Note = text },
+		"Channel": func(d *ringi.Decision, text string) { d.Channel = text },
+		"Result":  func(d *ringi.Decision, text string) { d.Answer, d.Result = ringi.Respond, text },
+		"Request": func(d *ringi.Decision, text string) { d.RequestID = text },
+		"Digest":  func(d *ringi.Decision, text string) { d.Digest = text },
+	}
+	stored(t, func(t *testing.T, w *world, _ func() ringi.Store) {
+		w.cfg.Keyring = keyring(t)
+		w.says(calls("pay", `{}`))
+		e := w.engine()
+		for field, set := range fields {
+			if w.cfg.Store != w.store && !slices.Contains([]string{"By.ID", "Channel", "Request"}, field) {
+				continue // no column of its own
+			}
+			for name, text := range odd {
+				res := w.run(e, ringi.RunStart{})
+				d := res.Pending[0].Approve(ana)
+				set(&d, text)
+				if _, err := e.Decide(t.Context(), d); err != nil {
+					if _, err := e.Decide(t.Context(), res.Pending[0].Approve(ana)); err != nil {
+						t.Errorf("%s, %s: refused, and then: %v", field, name, err)
+					}
+				}
+				got, err := e.Resume(t.Context(), res.RunID)
+				if err != nil || got.Status != ringi.Completed {
+					t.Errorf("%s, %s: %v %+v", field, name, err, got)
+				}
+				if v, err := e.Verify(t.Context(), res.RunID); err != nil || v.Broken != "" {
+					t.Errorf("%s, %s: %v %+v", field, name, err, v)
+				}
+			}
+		}
+	})
+}
+
+// Two threads whose names differ behind a NUL, or only in broken bytes, are
+// two.
+func TestBreak_ThreadsThatLookAlike(t *testing.T) {
+	stored(t, func(t *testing.T, w *world, _ func() ringi.Store) {
+		w.says()
+		e := w.engine()
+		for i, thread := range []string{"a", "a\x00b", "a\x00c", "a\xff", "a\xfe", "A", "a ", "å", "a\u030a"} {
+			w.seen = nil
+			w.run(e, ringi.RunStart{Thread: thread})
+			if n := len(w.seen[0].Messages); n != 1 {
+				t.Errorf("thread %d (%q) reads %d messages", i, thread, n)
+			}
+		}
+	})
+}
+
+// failAt makes the nth call of a store fail, once, whatever the method; 0
+// counts only.
+type failAt struct {
+	ringi.Store
+	mu    sync.Mutex
+	n, at int
+	cut   func() // called in place of a failure, where it is set
+	which string
+}
+
+func (f *failAt) fails(method string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.n++
+	if f.n != f.at {
+		return nil
+	}
+	f.which = method
+	if f.cut != nil {
+		f.cut()
+		return nil
+	}
+	return errors.New("connection lost in " + method)
+}
+
+func (f *failAt) Commit(ctx context.Context, c *ringi.Commit) error {
+	if err := f.fails("Commit"); err != nil {
+		return err
+	}
+	return f.Store.Commit(ctx, c)
+}
+func (f *failAt) Now(ctx context.Context) (time.Time, error) {
+	if err := f.fails("Now"); err != nil {
+		return time.Time{}, err
+	}
+	return f.Store.Now(ctx)
+}
+func (f *failAt) Load(ctx context.Context, space, id string) (*ringi.StoredRun, error) {
+	if err := f.fails("Load"); err != nil {
+		return nil, err
+	}
+	return f.Store.Load(ctx, space, id)
+}
+func (f *failAt) Row(ctx context.Context, space, id string) (ringi.RunRow, error) {
+	if err := f.fails("Row"); err != nil {
+		return ringi.RunRow{}, err
+	}
+	return f.Store.Row(ctx, space, id)
+}
+func (f *failAt) Transcript(ctx context.Context, space, thread string) ([]*ringi.StoredRun, error) {
+	if err := f.fails("Transcript"); err != nil {
+		return nil, err
+	}
+	return f.Store.Transcript(ctx, space, thread)
+}
+func (f *failAt) Runs(ctx context.Context, q ringi.RunQuery) ([]ringi.RunRow, error) {
+	if err := f.fails("Runs"); err != nil {
+		return nil, err
+	}
+	return f.Store.Runs(ctx, q)
+}
+func (f *failAt) Request(ctx context.Context, space, id string) (ringi.RequestRow, error) {
+	if err := f.fails("Request"); err != nil {
+		return ringi.RequestRow{}, err
+	}
+	return f.Store.Request(ctx, space, id)
+}
+func (f *failAt) Beat(ctx context.Context, owner string, lease time.Duration) error {
+	if err := f.fails("Beat"); err != nil {
+		return err
+	}
+	return f.Store.Beat(ctx, owner, lease)
+}
+func (f *failAt) Tool(ctx context.Context, digest string) ([]byte, error) {
+	if err := f.fails("Tool"); err != nil {
+		return nil, err
+	}
+	return f.Store.Tool(ctx, digest)
+}
+func (f *failAt) Attempt(ctx context.Context, a ringi.Attempt) error {
+	if err := f.fails("Attempt"); err != nil {
+		return err
+	}
+	return f.Store.Attempt(ctx, a)
+}
+
+// story is a run with everything: reads, an idempotent and two non-idempotent
+// writes, a deny, and a second step.
+func (w *world) story() {
+	w.cfg.Approval.Tools = map[string]ringi.ToolApproval{"put": {Status: ringi.Approved}}
+	w.says(calls("find", `{"n":1}`, "put", `{"n":2}`, "pay", `{"n":3}`, "pay", `{"n":4}`), calls("look", `{"n":5}`, "pay", `{"n":6}`))
+}
+
+// live brings a story to its end, whatever fails on the way: it does what a
+// user would, tries again. It returns the end.
+func (w *world) live(e *engine.Engine, ctx func() context.Context) *ringi.Result {
+	w.t.Helper()
+	id := ""
+	for try := range 30 {
+		var res *ringi.Result
+		var err error
+		if id == "" {
+			if rows, rerr := w.store.Runs(w.t.Context(), ringi.RunQuery{Space: "default"}); rerr == nil && len(rows) > 0 {
+				id = rows[0].ID
+			}
+		}
+		if id == "" {
+			res, err = e.Run(ctx(), ringi.RunStart{Thread: "thr_story", Messages: []ringi.Message{ringi.User("go")}})
+		} else {
+			res, err = e.Resume(ctx(), id)
+		}
+		if err != nil {
+			if try > 20 {
+				w.t.Fatal(err)
+			}
+			continue
+		}
+		id = res.RunID
+		if res.Status.Final() {
+			return res
+		}
+		if !res.Status.Waiting() && res.Status != ringi.Queued {
+			w.t.Fatalf("the run is %s, and nobody drives it", res.Status)
+		}
+		for _, r := range res.Pending {
+			d := r.Approve(ana)
+			switch {
+			case r.Kind == ringi.KindOutcome && w.count("pay")+w.count("put") > 0 && slices.Contains(w.ran, r.Call.Tool+" "+string(r.Call.Input)):
+				d = r.Ran(ana, "ok "+r.Call.Tool)
+			case r.Kind == ringi.KindOutcome:
+				d = r.RunAgain(ana)
+			case r.Call.Input == `{"n":4}`:
+				d = r.Deny(ana, "no")
+			}
+			e.Decide(ctx(), d)
+		}
+	}
+	w.t.Fatal("the run does not end")
+	return nil
+}
+
+func (w *world) checkStory(res *ringi.Result) {
+	w.t.Helper()
+	if res.Status != ringi.Completed || res.Text != "done" || len(res.Results) != 6 {
+		w.t.Errorf("%s (%s %s), %d results", res.Status, res.Reason, res.Detail, len(res.Results))
+	}
+	for want, n := range map[string]int{`pay {"n":3}`: 1, `pay {"n":4}`: 0, `pay {"n":6}`: 1} {
+		got := 0
+		for _, r := range w.ran {
+			if r == want {
+				got++
+			}
+		}
+		if got != n {
+			w.t.Errorf("%s ran %d times, want %d", want, got, n)
+		}
+	}
+}
+
+// Every single call of the store fails, once, in one life each.
+func TestBreak_EveryCallOfTheStoreFailsOnce(t *testing.T) {
+	for at := 1; ; at++ {
+		w := newWorld(t)
+		w.story()
+		f := &failAt{Store: w.store}
+		w.cfg.Store = f
+		e := w.engine()
+		f.at = f.n + at
+		w.checkStory(w.live(e, t.Context))
+		if t.Failed() {
+			t.Fatalf("call %d (%s)", at, f.which)
+		}
+		if f.which == "" {
+			if at < 20 {
+				t.Errorf("a story of %d calls", at)
+			}
+			return
+		}
+	}
+}
+
+// The caller's context ends at every single call of the store.
+func TestBreak_ContextEndsAtEveryCallOfTheStore(t *testing.T) {
+	for at := 1; ; at++ {
+		w := newWorld(t)
+		w.story()
+		f := &failAt{Store: w.store}
+		w.cfg.Store = f
+		e := w.engine()
+		ctx, cancel := context.WithCancel(t.Context())
+		f.cut = cancel
+		f.at = f.n + at
+		w.checkStory(w.live(e, func() context.Context {
+			if ctx.Err() != nil {
+				return t.Context()
+			}
+			return ctx
+		}))
+		cancel()
+		if t.Failed() {
+			t.Fatalf("call %d (%s)", at, f.which)
+		}
+		if f.which == "" {
+			return
+		}
+	}
+}
+
+// The reader of a stream leaves at every event.
+func TestBreak_ReaderLeavesAtEveryEvent(t *testing.T) {
+	for at := 1; ; at++ {
+		w := newWorld(t)
+		w.story()
+		e := w.engine()
+		n := 0
+		for _, err := range e.Stream(t.Context(), ringi.RunStart{Thread: "thr_story", Messages: []ringi.Message{ringi.User("go")}}) {
+			must(t, err)
+			if n++; n == at {
+				break
+			}
+		}
+		id := w.onlyRun()
+		w.wantGivenBack(id)
+		for left := n < at; !left; { // and again, in what comes
+			left = true
+			for _, err := range e.StreamResume(t.Context(), id) {
+				must(t, err)
+				if n++; n%3 == 0 {
+					left = false
+					break
+				}
+			}
+			w.wantGivenBack(id)
+		}
+		w.checkStory(w.live(e, t.Context))
+		if t.Failed() {
+			t.Fatalf("event %d", at)
+		}
+		if n < at {
+			return
+		}
+	}
+}
+
+// One stream is read twice: two runs, each of its own; on a thread the second
+// is refused while the first waits.
+func TestBreak_StreamReadTwice(t *testing.T) {
+	w := newWorld(t)
+	w.says(calls("pay", `{}`))
+	e := w.engine()
+	stream := e.Stream(t.Context(), ringi.RunStart{Thread: "thr_1", Messages: []ringi.Message{ringi.User("go")}})
+	for _, err := range stream {
+		must(t, err)
+	}
+	var last error
+	for _, err := range stream {
+		last = err
+	}
+	wantErr(t, last, ringi.ErrRunOpen)
+	w.onlyRun()
+}
+
+// Some hundred runs on one engine, each with a pause, an answer and a write;
+// afterwards nothing is left behind.
+func TestBreak_HundredsOfRunsAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.cfg.Keyring = keyring(t)
+	w.cfg.Approval.Tools = map[string]ringi.ToolApproval{"put": {Status: ringi.Approved}}
+	w.cfg.Model = modelFunc(func(req ringi.ModelRequest) *ringi.ModelTurn {
+		if req.Step > 1 {
+			return &ringi.ModelTurn{Text: "done"}
+		}
+		return calls("find", `{}`, "look", `{}`, "put", `{}`, "pay", `{}`)
+	})
+	e := w.engine()
+	before := runtime.NumGoroutine()
+	var wg sync.WaitGroup
+	for range 300 {
+		wg.Go(func() {
+			res, err := e.Run(t.Context(), ringi.RunStart{Messages: []ringi.Message{ringi.User("go")}})
+			if err != nil || len(res.Pending) != 1 {
+				t.Errorf("%v %+v", err, res)
+				return
+			}
+			if _, err := e.Decide(t.Context(), res.Pending[0].Approve(ana)); err != nil {
+				t.Error(err)
+				return
+			}
+			if res, err := e.Resume(t.Context(), res.RunID); err != nil || res.Status != ringi.Completed {
+				t.Errorf("%v %+v", err, res)
+			}
+		})
+	}
+	wg.Wait()
+	if n := w.count("pay"); n != 300 {
+		t.Errorf("pay ran %d times", n)
+	}
+	w.eventually(func() bool { return runtime.NumGoroutine() <= before })
+}
+
+// forgetful is a store that forgets everything from time to time, so that what
+// grows is the engine's own.
+type forgetful struct {
+	*memory.Store
+	id    string
+	owner string
+	lease time.Duration
+}
+
+func (f *forgetful) ID(context.Context) (string, error) { return f.id, nil }
+func (f *forgetful) Beat(ctx context.Context, owner string, lease time.Duration) error {
+	f.owner, f.lease = owner, lease
+	return f.Store.Beat(ctx, owner, lease)
+}
+
+// Many runs leave nothing in the engine.
+func TestBreak_EngineDoesNotGrow(t *testing.T) {
+	w := newWorld(t)
+	w.says(calls("find", `{}`, "pay", `{}`))
+	f := &forgetful{Store: w.store, id: "store_forgetful"}
+	w.cfg.Store = f
+	e := w.engine()
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	round := func() {
+		f.Store = memory.New(memory.Options{Now: w.now})
+		must(t, f.Store.Beat(t.Context(), f.owner, time.Hour))
+		for range 200 {
+			res := w.run(e, ringi.RunStart{Thread: "thr_x", WithdrawOpen: true})
+			w.decide(e, res.Pending[0].Deny(ana, "no"))
+			w.resume(e, res.RunID)
+			res = w.run(e, ringi.RunStart{})
+			must(t, e.Cancel(t.Context(), res.RunID, ana, "", false))
+			f.Store = memory.New(memory.Options{Now: w.now})
+			must(t, f.Store.Beat(t.Context(), f.owner, time.Hour))
+		}
+		w.ran, w.seen = nil, nil
+		f.Store = memory.New(memory.Options{Now: w.now})
+	}
+	w.run(e, ringi.RunStart{Unattended: ringi.PerTool})
+	round()
+	before := heap()
+	for range 4 {
+		round()
+	}
+	if after := heap(); after > before+256<<10 {
+		t.Errorf("the heap grew by %d bytes in 1,600 runs", after-before)
+	}
+}
+
+// keyedFile makes a SQLite file with a key: one run that waits for an approval
+// or, with yes, has one that is not used yet.
+func keyedFile(t *testing.T, w *world, path string, yes bool) *ringi.Result {
+	t.Helper()
+	store, err := sqlite.Open(path, sqlite.Options{Now: w.now})
+	must(t, err)
+	defer func() { must(t, store.Close()) }()
+	w.cfg.Store, w.cfg.Keyring = store, keyring(t)
+	e := w.engine()
+	res := w.run(e, ringi.RunStart{Thread: "thr_1", By: ben})
+	if yes {
+		w.decide(e, res.Pending[0].Approve(ana))
+	}
+	return res
+}
+
+// steal runs statements on a file, with the rights of somebody who can write
+// to it.
+func steal(t *testing.T, path string, statements ...string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+path)
+	must(t, err)
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	for _, s := range statements {
+		if _, err := db.Exec(s); err != nil {
+			t.Fatalf("%s: %v", s, err)
+		}
+	}
+}
+
+// columns lists the columns of the tables with their types.
+func columns(t *testing.T, path string, tables ...string) (out [][3]string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+path)
+	must(t, err)
+	defer db.Close()
+	for _, table := range tables {
+		rows, err := db.Query(`SELECT name, type FROM pragma_table_info(?)`, table)
+		must(t, err)
+		for rows.Next() {
+			c := [3]string{table}
+			must(t, rows.Scan(&c[1], &c[2]))
+			if c[1] != "n" {
+				out = append(out, c)
+			}
+		}
+		must(t, rows.Err())
+	}
+	return out
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	b, err := os.ReadFile(from)
+	must(t, err)
+	must(t, os.WriteFile(to, b, 0o600))
+}
+
+// Every column of every table is changed, one at a time, by somebody without
+// the key. What nobody approved does not run, what was approved runs as it was
+// approved or not at all, and nobody waits for ever.
+func TestBreak_EveryColumnIsChanged(t *testing.T) {
+	change := map[string][]string{"TEXT": {"''", "'x' || %s"}, "INTEGER": {"0", "%s + 1"}, "BLOB": {"zeroblob(32)", "substr(%s, 2)"}}
+	for _, yes := range []bool{false, true} {
+		dir := t.TempDir()
+		base := filepath.Join(dir, "base.db")
+		w := newWorld(t)
+		w.says(calls("pay", `{"n":1}`))
+		res := keyedFile(t, w, base, yes)
+		for i, c := range columns(t, base, "runs", "records", "requests", "owners", "tools") {
+			for k, to := range change[c[2]] {
+				if (i+k)%2 == 0 == yes && rounds() == 1 {
+					continue // half of them a time
+				}
+				path := filepath.Join(dir, fmt.Sprint(i, "_", k, ".db"))
+				copyFile(t, base, path)
+				db, err := sql.Open("sqlite", "file:"+path)
+				must(t, err)
+				_, err = db.Exec("UPDATE " + c[0] + " SET " + c[1] + " = " + strings.ReplaceAll(to, "%s", c[1]))
+				must(t, db.Close())
+				if err != nil {
+					continue // the schema itself refuses it
+				}
+				w.ran = nil
+				store, err := sqlite.Open(path, sqlite.Options{Now: w.now})
+				if err != nil {
+					continue
+				}
+				w.cfg.Store = store
+				e, err := engine.New(w.cfg)
+				must(t, err)
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+				_, err = e.Requests(ctx, ringi.RequestQuery{})
+				got, rerr := e.Resume(ctx, res.RunID)
+				if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+					t.Errorf("%s.%s = %s (approved: %v): it never ends: %v", c[0], c[1], to, yes, rerr)
+				}
+				cancel()
+				if len(w.ran) > 0 && (!yes || !slices.Equal(w.ran, []string{`pay {"n":1}`})) {
+					t.Errorf("%s.%s = %s (approved: %v): ran %q; %v %v %+v", c[0], c[1], to, yes, w.ran, err, rerr, got)
+				}
+				if c[0] == "records" || c[0] == "runs" && slices.Contains([]string{"seq", "head", "mac"}, c[1]) {
+					if v, verr := e.Verify(t.Context(), res.RunID); verr == nil && v.Broken == "" || len(w.ran) > 0 {
+						t.Errorf("%s.%s = %s (approved: %v): not found: %+v, ran %q", c[0], c[1], to, yes, v, w.ran)
+					}
+				}
+				must(t, store.Close())
+			}
+		}
+	}
+}
+
+// An approved run is carried into another store that has the same key, row by
+// row; and a decision is forged onto a chain whose hashes are right.
+func TestBreak_RowsCarriedBetweenStores(t *testing.T) {
+	dir := t.TempDir()
+	staging, production := filepath.Join(dir, "staging.db"), filepath.Join(dir, "production.db")
+	w := newWorld(t)
+	w.says(calls("pay", `{"n":1}`))
+	res := keyedFile(t, w, staging, true)
+	keyedFile(t, w, production, false)
+	steal(t, production, `ATTACH '`+staging+`' AS s`,
+		`INSERT INTO runs SELECT n+10, space, id, 'thr_9', agent, parent, status, reason, open, seq, head, mac, owner, epoch, attempts, corrupt, deadline, created_at, updated_at FROM s.runs`,
+		`INSERT INTO records SELECT n+100, space, run, seq, kind, head, payload, salt, hash FROM s.records`,
+		`INSERT INTO requests SELECT n+10, space, id, run, 'thr_9', call, kind, tool, state, digest, body, created_at, expires_at, decided_at, use_by, decided_by FROM s.requests`)
+	store, err := sqlite.Open(production, sqlite.Options{Now: w.now})
+	must(t, err)
+	defer store.Close()
+	w.cfg.Store = store
+	e := w.engine()
+	_, err = e.Resume(t.Context(), res.RunID)
+	wantErr(t, err, ringi.ErrCorrupt)
+	w.wantRan()
+}
+
+func TestBreak_ForgedDecisionInTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ringi.db")
+	w := newWorld(t)
+	w.says(calls("pay", `{"n":1}`))
+	res := keyedFile(t, w, path, false)
+	store, err := sqlite.Open(path, sqlite.Options{Now: w.now})
+	must(t, err)
+	defer store.Close()
+	stored, err := store.Load(t.Context(), "default", res.RunID)
+	must(t, err)
+	r := res.Pending[0]
+	recs, chain, err := audit.Chain{Seq: stored.Row.Seq, Head: stored.Row.Head}.Append(nil, w.now(), 1, &ringi.ApprovalDecided{
+		Request: r.ID, Answer: ringi.Approve, By: ana, Digest: r.Digest, Signature: r.Signature, At: w.now(), UseBy: w.now().Add(time.Hour)})
+	must(t, err)
+	x := func(b []byte) string { return fmt.Sprintf("x'%x'", b) }
+	rec := recs[0]
+	steal(t, path, fmt.Sprintf(`INSERT INTO records (space, run, seq, kind, head, payload, salt, hash) VALUES ('default', '%s', %d, '%s', %s, %s, %s, %s)`,
+		res.RunID, rec.Seq, rec.Kind, x(rec.Head), x(rec.Payload), x(rec.Salt), x(rec.Hash[:])),
+		fmt.Sprintf(`UPDATE runs SET seq = %d, head = %s, status = 'queued' WHERE id = '%s'`, chain.Seq, x(chain.Head[:]), res.RunID),
+		`UPDATE requests SET state = 'approved'`)
+	w.cfg.Store = store
+	_, err = w.engine().Resume(t.Context(), res.RunID)
+	wantErr(t, err, ringi.ErrCorrupt)
+	w.wantRan()
+}
+
+const killedEnv = "RINGI_BREAK_CHILD"
+
+// killedRuns is how many runs the killed processes bring to their end.
+const killedRuns = 6
+
+// killedEngine is what every process of the test has: a model that asks for
+// three payments in two steps, and a payment that is one line in a file.
+func killedEngine(t *testing.T, dir string) (*engine.Engine, *sqlite.Store) {
+	store, err := sqlite.Open(filepath.Join(dir, "ringi.db"), sqlite.Options{})
+	must(t, err)
+	reg := ringi.NewRegistry()
+	must(t, reg.Add(ringi.Tool{Name: "pay", Effect: ringi.NonIdempotentWrite, InputSchema: json.RawMessage(`{"type":"object"}`)},
+		func(ctx context.Context, c ringi.ToolCall) (ringi.ToolResult, error) {
+			tc, _ := ringi.ToolContextFrom(ctx)
+			f, err := os.OpenFile(filepath.Join(dir, "effects"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+			if err != nil {
+				return ringi.ToolResult{}, err
+			}
+			defer f.Close()
+			if _, err := f.WriteString(tc.CallID + " " + tc.Key + "\n"); err != nil {
+				return ringi.ToolResult{}, err
+			}
+			time.Sleep(time.Millisecond)
+			return ringi.ToolResult{Output: "paid"}, nil
+		}))
+	e, err := engine.New(engine.Config{Registry: reg, Store: store, Keyring: keyring(t), Lease: 400 * time.Millisecond,
+		Limits: ringi.Limits{Attempts: 100},
+		Model: modelFunc(func(req ringi.ModelRequest) *ringi.ModelTurn {
+			switch req.Step {
+			case 1:
+				return calls("pay", `{"n":1}`, "pay", `{"n":2}`)
+			case 2:
+				return calls("pay", `{"n":3}`)
+			}
+			return &ringi.ModelTurn{Text: "done"}
+		})})
+	must(t, err)
+	return e, store
+}
+
+// effectsOf reads the payments: how often by call.
+func effectsOf(t *testing.T, dir string) (byCall, byKey map[string]int) {
+	byCall, byKey = map[string]int{}, map[string]int{}
+	b, err := os.ReadFile(filepath.Join(dir, "effects"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		call, key, _ := strings.Cut(strings.TrimSpace(line), " ")
+		byCall[call]++
+		byKey[key]++
+	}
+	return byCall, byKey
+}
+
+// killedChild is one process: it starts what is missing, goes on with whatever
+// it may, and answers as an honest person would.
+func killedChild(t *testing.T, dir string) {
+	e, store := killedEngine(t, dir)
+	defer store.Close()
+	fmt.Println("ready")
+	ctx := t.Context()
+	for {
+		rows, err := store.Runs(ctx, ringi.RunQuery{Space: "default", Limit: 100})
+		must(t, err)
+		if len(rows) < killedRuns {
+			e.Run(ctx, ringi.RunStart{Thread: fmt.Sprintf("thr_%d", len(rows)), Messages: []ringi.Message{ringi.User("go")}})
+			continue
+		}
+		open := false
+		for _, row := range rows {
+			if row.Status.Final() {
+				continue
+			}
+			open = true
+			res, err := e.Resume(ctx, row.ID)
+			if err != nil {
+				continue
+			}
+			done, _ := effectsOf(t, dir)
+			for _, r := range res.Pending {
+				switch {
+				case r.Kind != ringi.KindOutcome:
+					e.Decide(ctx, r.Approve(ana))
+				case done[r.Call.ID] > 0:
+					e.Decide(ctx, r.Ran(ana, "paid"))
+				default:
+					e.Decide(ctx, r.DidNotRun(ana))
+				}
+			}
+		}
+		if !open {
+			return
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// Two processes at a time work on one file and are killed, again and again, at
+// any moment. Every run ends, and no payment is made twice.
+func TestBreak_KilledProcesses(t *testing.T) {
+	if dir := os.Getenv(killedEnv); dir != "" {
+		killedChild(t, dir)
+		return
+	}
+	dir := t.TempDir()
+	dice := rand.New(rand.NewPCG(1, 2))
+	start := func() (*exec.Cmd, *bufio.Reader) {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestBreak_KilledProcesses$")
+		cmd.Env = append(os.Environ(), killedEnv+"="+dir)
+		out, err := cmd.StdoutPipe()
+		must(t, err)
+		must(t, cmd.Start())
+		t.Cleanup(func() { cmd.Process.Kill() })
+		r := bufio.NewReader(out)
+		if line, err := r.ReadString('\n'); err != nil || line != "ready\n" {
+			t.Fatalf("%q %v", line, err)
+		}
+		return cmd, r
+	}
+	for range 3 * rounds() {
+		a, _ := start()
+		b, _ := start()
+		for _, cmd := range []*exec.Cmd{a, b} {
+			time.Sleep(time.Duration(dice.IntN(40)) * time.Millisecond)
+			must(t, cmd.Process.Kill())
+			cmd.Wait()
+		}
+	}
+	a, rest := start()
+	if out, _ := io.ReadAll(rest); a.Wait() != nil {
+		t.Fatalf("the last process: %s", out)
+	}
+	e, store := killedEngine(t, dir)
+	defer store.Close()
+	byCall, byKey := effectsOf(t, dir)
+	for key, n := range byKey {
+		if n != 1 {
+			t.Errorf("key %s paid %d times", key, n)
+		}
+	}
+	rows, err := store.Runs(t.Context(), ringi.RunQuery{Space: "default"})
+	must(t, err)
+	paid := 0
+	for _, row := range rows {
+		res, err := e.Resume(t.Context(), row.ID)
+		if err != nil || res.Status != ringi.Completed || len(res.Results) != 3 {
+			t.Errorf("run %s: %v %+v", row.ID, err, res)
+			continue
+		}
+		for _, r := range res.Results {
+			if (byCall[r.CallID] == 1) != (r.Output == "paid") {
+				t.Errorf("call %s was made %d times, and the model reads %+v", r.CallID, byCall[r.CallID], r)
+			}
+			paid += byCall[r.CallID]
+		}
+		if v, err := e.Verify(t.Context(), row.ID); err != nil || v.Broken != "" {
+			t.Errorf("%v %+v", err, v)
+		}
+	}
+	if len(rows) < killedRuns || paid == 0 {
+		t.Errorf("%d runs, %d payments", len(rows), paid)
+	}
+}
+
+// foreign is a context of the program's own kind, as frameworks have them.
+type foreign struct {
+	context.Context
+	done chan struct{}
+}
+
+func (f *foreign) Done() <-chan struct{} { return f.done }
+func (f *foreign) Err() error            { return nil }
+func (f *foreign) Value(any) any         { return nil }
+
+// A model waits for its context, as every HTTP client does, under a context
+// that lives as long as the server: nothing stays behind.
+func TestBreak_ModelWaitsForALongLivedContext(t *testing.T) {
+	knownFault(t, "a-model-context-is-left-behind")
+	w := newWorld(t)
+	w.cfg.Model = waitingModel{}
+	e := w.engine()
+	ctx := &foreign{context.Background(), make(chan struct{})}
+	before := runtime.NumGoroutine()
+	for range 100 {
+		if _, err := e.Run(ctx, ringi.RunStart{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.eventually(func() bool { return runtime.NumGoroutine() <= before+5 })
+}
+
+// waitingModel asks for the end of its context and answers.
+type waitingModel struct{}
+
+func (waitingModel) Generate(ctx context.Context, _ ringi.ModelRequest) iter.Seq2[ringi.ModelEvent, error] {
+	return func(yield func(ringi.ModelEvent, error) bool) {
+		select {
+		case <-ctx.Done():
+		default:
+			yield(ringi.ModelEvent{Turn: &ringi.ModelTurn{Text: "done"}}, nil)
+		}
+	}
+}
+
+// The agent that asks itself, many times a turn: what its children call counts
+// for it.
+func TestBreak_ChildrenSpendTheirParentsBudget(t *testing.T) {
+	knownFault(t, "children-spend-their-parents-budget-many-times")
+	w := newWorld(t)
+	var e *engine.Engine
+	var asked atomic.Int64
+	w.tool(ringi.Tool{Name: "ask", Effect: ringi.ReadOnly}, func(ctx context.Context, _ ringi.ToolCall) (ringi.ToolResult, error) {
+		if asked.Load() > 5000 {
+			return ringi.ToolResult{Output: "enough"}, nil
+		}
+		res, err := e.Run(ctx, ringi.RunStart{Messages: []ringi.Message{ringi.User("go")}})
+		if err != nil {
+			return ringi.ToolResult{}, err
+		}
+		return ringi.ToolResult{Output: res.Text}, nil
+	})
+	w.cfg.Model = modelFunc(func(req ringi.ModelRequest) *ringi.ModelTurn {
+		asked.Add(1)
+		return calls("ask", `{}`, "ask", `{}`, "ask", `{}`)
+	})
+	e = w.engine()
+	w.run(e, ringi.RunStart{})
+	if n := asked.Load(); n > 1000 {
+		t.Errorf("a run of 10 steps and 50 calls asked the model %d times and goes on", n)
+	}
+}
+
+// The caller hangs up while the program's own functions work. What they say
+// then is no verdict, no failure and no staleness: the run is given back, and
+// goes on later as if nothing had been.
+func TestBreak_CallerHangsUpInsideAFunction(t *testing.T) {
+	knownFault(t, "caller-hangs-up-inside-a-function")
+	type fixture struct {
+		w      *world
+		hangUp func(ctx context.Context) error // once; then nil
+	}
+	for name, set := range map[string]func(f fixture) (early bool){
+		"PrepareStep": func(f fixture) bool {
+			f.w.cfg.PrepareStep = func(ctx context.Context, _ engine.StepInfo) (engine.StepPlan, error) {
+				return engine.StepPlan{}, f.hangUp(ctx)
+			}
+			return true
+		},
+		"NeedsApproval": func(f fixture) bool {
+			f.w.tool(ringi.Tool{Name: "work", Effect: ringi.NonIdempotentWrite}, nil, ringi.ToolHooks{
+				NeedsApproval: func(ctx context.Context, _ ringi.ToolCall) (bool, error) { return true, f.hangUp(ctx) }})
+			return true
+		},
+		"Preview": func(f fixture) bool {
+			f.w.tool(ringi.Tool{Name: "work", Effect: ringi.NonIdempotentWrite}, nil, ringi.ToolHooks{
+				Preview: func(ctx context.Context, _ ringi.ToolCall) (ringi.Preview, error) {
+					return ringi.Preview{Text: "what it does"}, f.hangUp(ctx)
+				}})
+			return true
+		},
+		"Check": func(f fixture) bool {
+			f.w.tool(ringi.Tool{Name: "work", Effect: ringi.NonIdempotentWrite}, nil, ringi.ToolHooks{
+				Preview: func(ctx context.Context, _ ringi.ToolCall) (ringi.Preview, error) {
+					return ringi.Preview{Text: "what it does", Precondition: "v1"}, nil
+				},
+				Check: func(ctx context.Context, _ ringi.ToolCall, _ string) error { return f.hangUp(ctx) }})
+			return false
+		},
+		"policy function, as the approval is spent": func(f fixture) bool {
+			asked := 0
+			f.w.cfg.Approval.Func = func(ctx context.Context, _ ringi.CallInfo) (ringi.Verdict, error) {
+				if asked++; asked > 2 {
+					return ringi.Verdict{Status: ringi.UserApproval}, f.hangUp(ctx)
+				}
+				return ringi.Verdict{Status: ringi.UserApproval}, nil
+			}
+			return false
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			var once sync.Once
+			stop := func() {}
+			early := set(fixture{w, func(ctx context.Context) (err error) {
+				once.Do(func() {
+					stop()
+					<-ctx.Done()
+					err = ctx.Err()
+				})
+				return err
+			}})
+			if _, ok := w.reg.Tool("work"); !ok {
+				w.tool(ringi.Tool{Name: "work", Effect: ringi.NonIdempotentWrite}, nil)
+			}
+			w.says(calls("work", `{}`))
+			e := w.engine()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			start := ringi.RunStart{Messages: []ringi.Message{ringi.User("go")}}
+			var res *ringi.Result
+			var err error
+			if early {
+				stop = cancel
+				if _, err = e.Run(ctx, start); err == nil {
+					t.Error("the caller has gone, and the run went on")
+				}
+				w.wantGivenBack(w.onlyRun())
+				res = w.resume(e, w.onlyRun())
+			} else {
+				res = w.run(e, start)
+			}
+			wantStatus(t, res, ringi.WaitingForApproval, 1)
+			first := res.Pending[0]
+			if first.PreviewError != "" {
+				t.Errorf("the request says %q", first.PreviewError)
+			}
+			w.decide(e, first.Approve(ana))
+			if !early {
+				stop = cancel
+				if _, err = e.Resume(ctx, res.RunID); err == nil {
+					t.Error("the caller has gone, and the run went on")
+				}
+				w.wantGivenBack(res.RunID)
+			}
+			wantStatus(t, w.resume(e, res.RunID), ringi.Completed, 0)
+			w.wantRan("work {}")
+		})
+	}
+}
+
+// The same with a person's edit, which is looked at by the run's owner.
+func TestBreak_CallerHangsUpAsAnEditIsLookedAt(t *testing.T) {
+	knownFault(t, "caller-hangs-up-inside-a-function")
+	w := newWorld(t)
+	stop := func() {}
+	var armed atomic.Bool
+	w.cfg.Approval.Func = func(ctx context.Context, _ ringi.CallInfo) (ringi.Verdict, error) {
+		if armed.CompareAndSwap(true, false) {
+			stop()
+			<-ctx.Done()
+			return ringi.Verdict{}, ctx.Err()
+		}
+		return ringi.Verdict{Status: ringi.UserApproval}, nil
+	}
+	w.says(calls("pay", `{"n":1}`))
+	e := w.engine()
+	res := w.run(e, ringi.RunStart{})
+	cli, err := engine.New(engine.Config{Store: w.store})
+	must(t, err)
+	w.decide(cli, res.Pending[0].Edit(ana, json.RawMessage(`{"n":2}`)))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	stop = cancel
+	armed.Store(true)
+	e.Resume(ctx, res.RunID)
+	res = w.resume(e, res.RunID)
+	wantStatus(t, res, ringi.WaitingForApproval, 1)
+	if got := res.Pending[0].Call.Input; got != `{"n":2}` {
+		t.Errorf("the edit was refused because the caller hung up: %s", got)
+	}
+}
+
+// A process that lacks a key says so: it does not call the run broken.
+func TestBreak_VerifyWithoutTheKey(t *testing.T) {
+	knownFault(t, "verify-without-the-key-says-broken")
+	w := newWorld(t)
+	w.says()
+	older, newer := twoKeys(t)
+	w.cfg.Keyring = ring(t, older)
+	old := w.engine()
+	w.cfg.Keyring = ring(t, newer, older)
+	res := w.run(w.engine(), ringi.RunStart{})
+	v, err := old.Verify(t.Context(), res.RunID)
+	if err == nil && v.Broken != "" {
+		t.Errorf("an honest run is called broken: %s", v.Broken)
+	}
+}
+
+// A result that comes late is kept as evidence, as bounded as any other.
+func TestBreak_HugeLateResult(t *testing.T) {
+	knownFault(t, "late-result-is-unbounded")
+	w := newWorld(t)
+	free := make(chan struct{})
+	w.tool(ringi.Tool{Name: "late", Effect: ringi.NonIdempotentWrite, Timeout: 10 * time.Millisecond}, func(context.Context, ringi.ToolCall) (ringi.ToolResult, error) {
+		<-free
+		return ringi.ToolResult{Output: strings.Repeat("x", 8<<20)}, nil
+	})
+	w.cfg.Approval.Tools = map[string]ringi.ToolApproval{"late": {Status: ringi.Approved}}
+	w.says(calls("late", `{}`))
+	e := w.engine()
+	res := w.run(e, ringi.RunStart{})
+	wantStatus(t, res, ringi.WaitingForOutcome, 1)
+	close(free)
+	var r ringi.ApprovalRequest
+	w.eventually(func() bool {
+		var err error
+		r, err = e.Request(t.Context(), res.Pending[0].ID)
+		must(t, err)
+		return r.Evidence != ""
+	})
+	if len(r.Evidence) > 2<<20 {
+		t.Errorf("%d bytes of evidence", len(r.Evidence))
+	}
+}
+
+// A handler keeps the context of a call that has ended, and looks at it while
+// the next call runs: it has ended.
+func TestBreak_ContextOfAnEndedCallHasEnded(t *testing.T) {
+	w := newWorld(t)
+	var kept []context.Context
+	w.tool(ringi.Tool{Name: "keep", Effect: ringi.IdempotentWrite}, func(ctx context.Context, c ringi.ToolCall) (ringi.ToolResult, error) {
+		tc, _ := ringi.ToolContextFrom(ctx)
+		for _, old := range kept {
+			if old.Err() == nil {
+				t.Error("the context of an ended call goes on")
+			}
+			select {
+			case <-old.Done():
+			default:
+				t.Error("the context of an ended call is not done")
+			}
+			if otc, _ := ringi.ToolContextFrom(old); otc.CallID == tc.CallID {
+				t.Error("it is the context of the new call")
+			}
+		}
+		if ctx.Err() != nil || tc.Tool != "keep" {
+			t.Errorf("%v %+v", ctx.Err(), tc)
+		}
+		kept = append(kept, ctx)
+		return ringi.ToolResult{Output: "ok"}, nil
+	})
+	w.cfg.Approval.Tools = map[string]ringi.ToolApproval{"keep": {Status: ringi.Approved}}
+	w.says(calls("keep", `{}`, "keep", `{}`), calls("keep", `{}`))
+	wantStatus(t, w.run(w.engine(), ringi.RunStart{}), ringi.Completed, 0)
 }

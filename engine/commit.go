@@ -32,11 +32,23 @@ type change struct {
 	commit  ringi.Commit
 	room    [2]ringi.EventBody
 	records [2]ringi.Record
+	block   []byte // of the records' bytes
 }
 
 // of makes a change that holds one event.
 func of(body ringi.EventBody, status ringi.RunStatus) *change {
 	ch := &change{status: status, progress: true}
+	ch.room[0] = body
+	ch.bodies = ch.room[:1]
+	return ch
+}
+
+// of makes a change in the activation's own memory: one at a time is in the
+// making, and a store keeps nothing of it.
+func (a *activation) of(body ringi.EventBody, status ringi.RunStatus) *change {
+	ch := &a.change
+	block := ch.block
+	*ch = change{status: status, progress: true, block: block}
 	ch.room[0] = body
 	ch.bodies = ch.room[:1]
 	return ch
@@ -122,7 +134,7 @@ func (e *Engine) build(s *state, l *lease, ch *change, at time.Time) (*ringi.Com
 	chain := s.chain
 	if len(ch.bodies) > 0 {
 		var err error
-		if c.Records, chain, err = s.chain.Append(ch.records[:0], at, epoch, ch.bodies...); err != nil {
+		if c.Records, chain, err = s.chain.AppendTo(&ch.block, ch.records[:0], at, epoch, ch.bodies...); err != nil {
 			return nil, chain, fmt.Errorf("encode events: %w", err)
 		}
 	}

@@ -132,6 +132,9 @@ func (a *activation) execute(ctx context.Context, tool ringi.Tool, g grant, key 
 	}
 	p := a.toolContext(&a.calling, &g, key, limit)
 	defer p.ctx.Cancel()
+	if c := a.s.call(g.callID); c.value != nil && c.input == c.judged.Input {
+		p.ctx.Checked, p.ctx.CheckedInput, c.value = c.value, string(c.input), nil
+	}
 	var out outcome
 	if g.effect == ringi.ReadOnly {
 		out = a.callInline(&p.ctx, handler, call)
@@ -322,7 +325,7 @@ func (a *activation) finish(ctx context.Context, fins ...ringi.FinishedCall) err
 		if len(open) == 0 {
 			return nil, nil
 		}
-		return of(&ringi.ToolFinished{Results: open}, ringi.Running), nil
+		return a.of(&ringi.ToolFinished{Results: open}, ringi.Running), nil
 	})
 	if err != nil {
 		for _, f := range fins {

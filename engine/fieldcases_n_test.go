@@ -397,11 +397,13 @@ func cuts(th storetest.Thief, id string, n int64, chain func([]ringi.Record) [32
 func TestF170_NoCutVerifies(t *testing.T) {
 	for _, keyed := range []bool{true, false} {
 		names := cuts(nil, "", 8, nil)
+		if !keyed {
+			// Who can write log and row can write a shorter log: only a key holds
+			// against that (see audit.Verify).
+			delete(names, "the last two, and the row")
+		}
 		for name := range names {
 			t.Run(fmt.Sprintf("%s keyed %v", name, keyed), func(t *testing.T) {
-				if name == "the last two, and the row" && !keyed {
-					t.Skip("without a key, who can write the row can write a shorter log; docs/threats.md says so")
-				}
 				w := newWorld(t)
 				if keyed {
 					w.cfg.Keyring = keyring(t)

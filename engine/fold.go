@@ -59,6 +59,7 @@ type call struct {
 	verdict ringi.Verdict
 	// fresh says that verdict is this activation's own.
 	fresh bool
+	value any // the input as it was decoded when it was judged here
 }
 
 // request is a question with its answer.
@@ -199,6 +200,9 @@ func (s *state) applyEnd(b *ringi.RunFinished) string {
 	if t := s.turn(); t != nil && t.open() {
 		return "run ended with an open call"
 	}
+	if len(s.openRequests()) > 0 {
+		return "run ended with an open request"
+	}
 	if !b.Status.Final() {
 		return fmt.Sprintf("run ended as %q", b.Status)
 	}
@@ -214,11 +218,27 @@ func (s *state) applyRequested(b *ringi.ApprovalRequested) string {
 	if c.result != nil {
 		return "request for a call that has its result"
 	}
-	if r := c.request; r != nil && r.state.Open() {
+	if b.Ask == ringi.KindOutcome {
+		return "an outcome that is not unknown"
+	}
+	return s.putOnce(c, b)
+}
+
+// putOnce refuses a request whose id is taken, or whose call has an open one.
+func (s *state) putOnce(c *call, b *ringi.ApprovalRequested) string {
+	switch {
+	case s.request(b.Request) != nil:
+		return "request is there already"
+	case c.asked():
 		return "call has an open request"
 	}
 	s.put(c, b)
 	return ""
+}
+
+// asked reports whether a request of the call is open.
+func (c *call) asked() bool {
+	return c.request != nil && c.request.state.Open() || c.outcome != nil && c.outcome.state.Open()
 }
 
 func (s *state) put(c *call, b *ringi.ApprovalRequested) {
@@ -337,6 +357,9 @@ func (s *state) applyStarted(b *ringi.ToolStarted) string {
 		}
 		r.state = ringi.Spent
 	}
+	if c.asked() {
+		return "start of a call that is still asked"
+	}
 	c.started = append(c.started, b)
 	return ""
 }
@@ -345,7 +368,7 @@ func (s *state) applyFinished(b *ringi.ToolFinished) string {
 	for i := range b.Results {
 		f := &b.Results[i]
 		c := s.call(f.Call)
-		if c == nil || c.result != nil || c.asksStill() {
+		if c == nil || c.result != nil || c.asked() {
 			return "result of a call that is not open, or whose request is"
 		}
 		res := resultOf(c, f)
@@ -357,14 +380,16 @@ func (s *state) applyFinished(b *ringi.ToolFinished) string {
 
 func (s *state) applyUnknown(b *ringi.OutcomeUnknown) string {
 	c := s.call(b.Call)
-	if c == nil || c.result != nil || len(c.started) == 0 || c.asksStill() {
+	if c == nil || c.result != nil || len(c.started) == 0 || c.asked() {
 		return "unknown outcome of a call that did not start, or that is asked"
 	}
 	if b.Request.Request == "" {
 		return "" // an unattended run: it ends with this
 	}
-	s.put(c, &b.Request)
-	return ""
+	if b.Request.Ask != ringi.KindOutcome || b.Request.Call != b.Call {
+		return "unknown outcome asks for something else"
+	}
+	return s.putOnce(c, &b.Request)
 }
 
 func (s *state) applySettled(b *ringi.OutcomeSettled) string {
@@ -386,11 +411,6 @@ func (s *state) applySettled(b *ringi.OutcomeSettled) string {
 		return fmt.Sprintf("outcome %q", b.Answer)
 	}
 	return ""
-}
-
-// asksStill reports whether a request of the call is open.
-func (c *call) asksStill() bool {
-	return c.request != nil && c.request.state.Open() || c.outcome != nil && c.outcome.state.Open()
 }
 
 // finish gives a call its result.

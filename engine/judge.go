@@ -21,7 +21,8 @@ type judging struct {
 	st      *stepping
 	denials denials
 	counted bool
-	asks    int // requests that are open or will be
+	asks    int   // requests that are open or will be
+	values  []any // the decoded inputs of a turn in the making
 }
 
 func (a *activation) judging(st *stepping) judging {
@@ -52,6 +53,9 @@ func (j *judging) judge(ctx context.Context, c *ringi.JudgedCall, pos int) {
 		return
 	}
 	c.Input, c.Raw = checked.Input, checked.Raw
+	if pos < len(j.values) {
+		j.values[pos] = checked.Value
+	}
 	c.ToolDigest = j.a.e.reg.Digest(c.Tool)
 	c.Verdict = j.verdict(ctx, tool, ringi.ToolCall{ID: c.ID, ModelID: c.ModelID, Tool: c.Tool, Input: c.Input, Raw: c.Raw})
 	j.conclude(c, tool)

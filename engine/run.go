@@ -84,18 +84,21 @@ type activation struct {
 	cut      chan struct{} // closed to cut the call in flight; made when one runs
 	wasCut   bool
 	// Memory that every step needs again.
-	gen      generation
-	take     func(ringi.ModelEvent, error) bool
-	step1    stepping
-	grants   []grant
-	shown    []ringi.Tool // handed to the model, made from shownOf
-	shownOf  *ringi.Tool
-	first    state               // s of a run that starts here
-	noAnswer bool                // the callback gave no decision: the run waits
-	returned bool                // as it should: not by a panic or Goexit
-	asking   toolcontext.Context // a model runs under it
-	calling  toolcontext.Context // a tool runs under it
-	panicked bool                // in our own code: the claim counts as an attempt
+	gen       generation
+	take      func(ringi.ModelEvent, error) bool
+	step1     stepping
+	grants    []grant
+	change    change
+	values    []any // decoded inputs of the turn in the making
+	valueRoom [4]any
+	shown     []ringi.Tool // handed to the model, made from shownOf
+	shownOf   *ringi.Tool
+	first     state               // s of a run that starts here
+	noAnswer  bool                // the callback gave no decision: the run waits
+	returned  bool                // as it should: not by a panic or Goexit
+	asking    toolcontext.Context // a model runs under it
+	calling   toolcontext.Context // a tool runs under it
+	panicked  bool                // in our own code: the claim counts as an attempt
 }
 
 func (e *Engine) run(ctx context.Context, start ringi.RunStart, st *stream) (*ringi.Result, error) {
@@ -336,7 +339,10 @@ func (e *Engine) openRun(ctx context.Context, sp, thread string, start ringi.Run
 	if by.IsZero() {
 		by = ringi.Principal{ID: "process", Kind: ringi.Process}
 	}
-	return e.cancelIn(ctx, sp, row.ID, by, "a newer message came", false)
+	if err := e.cancelIn(ctx, sp, row.ID, by, "a newer message came", false); !errors.Is(err, ringi.ErrFinal) {
+		return err
+	}
+	return nil // it has just ended by itself
 }
 
 func (e *Engine) resume(ctx context.Context, runID string, st *stream) (*ringi.Result, error) {

@@ -430,6 +430,12 @@ func (a *activation) judgeTurn(ctx context.Context, st *stepping, t *ringi.Model
 		ev.Calls = make([]ringi.JudgedCall, len(t.Calls))
 	}
 	j := a.judging(st)
+	if a.values == nil {
+		a.values = a.valueRoom[:0]
+	}
+	a.values = slices.Grow(a.values[:0], len(t.Calls))[:len(t.Calls)]
+	clear(a.values)
+	j.values = a.values
 	for i := range t.Calls {
 		c := &ev.Calls[i]
 		raw := t.Calls[i]
@@ -478,7 +484,7 @@ func (a *activation) recordTurn(ctx context.Context, st *stepping, ev *ringi.Mod
 		if a.s.cancel != nil || len(a.s.turns) >= st.n {
 			return nil, nil
 		}
-		ch := of(ev, ringi.Running)
+		ch := a.of(ev, ringi.Running)
 		if ev.Finished != nil {
 			ch.status, ch.reason, ch.release = ev.Finished.Status, ev.Finished.Reason, true
 			return ch, nil
@@ -508,6 +514,9 @@ func (a *activation) recordTurn(ctx context.Context, st *stepping, ev *ringi.Mod
 func (a *activation) markFresh(t *turn) {
 	for _, c := range t.calls {
 		c.fresh = true
+		if c.pos < len(a.values) {
+			c.value = a.values[c.pos]
+		}
 	}
 	if a.at == nil {
 		a.at = a.atRoom[:0]
@@ -565,17 +574,25 @@ func (a *activation) offerDigest(o ringi.Offer) string {
 func (a *activation) promptDigest(st *stepping) string {
 	if len(st.msgs) != len(a.msgs) || len(st.msgs) > 0 && &st.msgs[0] != &a.msgs[0] || st.system != a.s.start.System {
 		sum := sha256.Sum256(appendFields(nil, "ringi-prompt-v1", st.system))
-		return hex16(hashMessages(sum, st.msgs, nil))
+		return hex16(sha256.Sum256(appendMessages(sum[:], st.msgs)))
 	}
 	if a.hashed == 0 {
 		a.scratch = appendFields(make([]byte, 0, 1024+len(st.system)), "ringi-prompt-v1", st.system)
 		a.prompt = sha256.Sum256(a.scratch)
 	}
-	if a.hashed < len(a.msgs) {
-		a.prompt = hashMessages(a.prompt, a.msgs[a.hashed:], a.scratch)
-		a.hashed = len(a.msgs)
+	// One link a step: what a process resumes gives the same digests.
+	for _, n := range a.at {
+		a.hashTo(n)
 	}
+	a.hashTo(len(a.msgs))
 	return hex16(a.prompt)
+}
+
+func (a *activation) hashTo(n int) {
+	if n > a.hashed {
+		a.scratch = appendMessages(append(a.scratch[:0], a.prompt[:]...), a.msgs[a.hashed:n])
+		a.prompt, a.hashed = sha256.Sum256(a.scratch), n
+	}
 }
 
 func hex16(sum [sha256.Size]byte) string {
@@ -584,12 +601,11 @@ func hex16(sum [sha256.Size]byte) string {
 	return string(text[:])
 }
 
-// hashMessages chains a digest over messages, one by one, so that how they
-// came in makes no difference.
-func hashMessages(sum [sha256.Size]byte, msgs []ringi.Message, scratch []byte) [sha256.Size]byte {
+// appendMessages appends what of messages a digest covers: all that a model is
+// sent.
+func appendMessages(b []byte, msgs []ringi.Message) []byte {
 	for i := range msgs {
 		m := &msgs[i]
-		b := append(scratch[:0], sum[:]...)
 		b = appendFields(b, string(m.Role), m.Text, m.Opaque)
 		for k := range m.Calls {
 			b = appendFields(b, m.Calls[k].ModelID, m.Calls[k].Tool, string(m.Calls[k].Input))
@@ -598,9 +614,8 @@ func hashMessages(sum [sha256.Size]byte, msgs []ringi.Message, scratch []byte) [
 			r := &m.Results[k]
 			b = appendFields(b, r.ModelID, r.Note, r.Output, r.Error)
 		}
-		sum, scratch = sha256.Sum256(b), b
 	}
-	return sum
+	return b
 }
 
 // withheld is what an unattended run did without.

@@ -74,6 +74,9 @@ func (a *activation) stepOf(ctx context.Context, t *turn) (*stepping, error) {
 // lookAtRequests settles what time or a person changed while nobody looked:
 // requests past their time, and proposals.
 func (a *activation) lookAtRequests(ctx context.Context) error {
+	if len(a.s.requests) == 0 {
+		return nil
+	}
 	at, err := a.e.now(ctx)
 	if err != nil {
 		return err

@@ -12,6 +12,10 @@ import (
 // Key is the key under which the tool's own context is found.
 type Key struct{}
 
+// CheckedKey is the key under which the context itself is found, by the typed
+// handler that takes Checked out of it.
+type CheckedKey struct{}
+
 // RunKey is the key under which the engine finds the run around a handler.
 type RunKey struct{}
 
@@ -22,6 +26,11 @@ type Context struct {
 	Until time.Time
 	Tool  any // answers Key
 	Run   any // answers RunKey
+
+	// Checked is the input as the input check decoded it, and CheckedInput its
+	// bytes: the handler is given it once, so that nothing is decoded twice.
+	Checked      any
+	CheckedInput string
 
 	mu     sync.Mutex
 	inner  context.Context // made when somebody waits
@@ -59,6 +68,8 @@ func (c *Context) Err() error {
 // answers: with an inner one, package context finds its own cancellation.
 func (c *Context) Value(key any) any {
 	switch key.(type) {
+	case CheckedKey:
+		return c
 	case Key:
 		if c.Tool != nil {
 			return c.Tool
