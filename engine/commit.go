@@ -35,14 +35,6 @@ type change struct {
 	block   []byte // of the records' bytes
 }
 
-// of makes a change that holds one event.
-func of(body ringi.EventBody, status ringi.RunStatus) *change {
-	ch := &change{status: status, progress: true}
-	ch.room[0] = body
-	ch.bodies = ch.room[:1]
-	return ch
-}
-
 // of makes a change in the activation's own memory: one at a time is in the
 // making, and a store keeps nothing of it.
 func (a *activation) of(body ringi.EventBody, status ringi.RunStatus) *change {

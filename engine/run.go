@@ -64,18 +64,17 @@ type activation struct {
 	info ringi.RunInfo
 	st   *stream
 
-	prior   conversation    // what the thread's ended runs left
-	msgs    []ringi.Message // as sent to the model, append only
-	built   int             // turns that are in msgs
-	atRoom  [4]int
-	at      []int             // at[i]: length of msgs when turn i was asked
-	prompt  [sha256.Size]byte // over the messages sent so far
-	scratch []byte
-	hashed  int             // messages that are in prompt
-	mark    ringi.DataClass // highest data class of the conversation
-	parent  *parentage      // in whose tool this run was started
-	id      string          // as in s, for the heart
-	space   string
+	prior  conversation    // what the thread's ended runs left
+	msgs   []ringi.Message // as sent to the model, append only
+	built  int             // turns that are in msgs
+	atRoom [4]int
+	at     []int             // at[i]: length of msgs when turn i was asked
+	prompt [sha256.Size]byte // over the messages sent so far
+	hashed int               // messages that are in prompt
+	mark   ringi.DataClass   // highest data class of the conversation
+	parent *parentage        // in whose tool this run was started
+	id     string            // as in s, for the heart
+	space  string
 	// stepping is the step of the open turn, kept while it is open.
 	stepping *stepping
 	cached   offered
@@ -116,14 +115,15 @@ func (e *Engine) run(ctx context.Context, start ringi.RunStart, st *stream) (*ri
 	defer e.heart.leave(a)
 	done := a.guard(ctx)
 	defer done()
-	var made []*change
+	var made [][32]byte // hashes of what was tried before
 	err = a.commit(ctx, func() (*change, error) {
+		if tried := a.change.commit.Records; len(tried) > 0 {
+			made = append(made, tried[0].Hash)
+		}
 		if a.s.start != nil {
 			return nil, a.recordedAfterAll(made)
 		}
-		ch := of(ev, ringi.Running)
-		made = append(made, ch)
-		return ch, nil
+		return a.of(ev, ringi.Running), nil
 	})
 	if err != nil {
 		if !isDefinite(err) {
@@ -154,11 +154,9 @@ func (a *activation) guard(ctx context.Context) func() {
 // recordedAfterAll reports whether the first commit, which reported a failure,
 // was made: the log begins with a record that we made. Else the run's id is
 // somebody else's.
-func (a *activation) recordedAfterAll(made []*change) error {
-	for _, ch := range made {
-		if len(a.s.heads) > 0 && len(ch.commit.Records) > 0 && a.s.heads[0].Hash == ch.commit.Records[0].Hash {
-			return nil
-		}
+func (a *activation) recordedAfterAll(made [][32]byte) error {
+	if len(a.s.heads) > 0 && slices.Contains(made, a.s.heads[0].Hash) {
+		return nil
 	}
 	return fmt.Errorf("%w: run id %s exists", ringi.ErrConflict, a.s.id)
 }

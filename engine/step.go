@@ -577,8 +577,8 @@ func (a *activation) promptDigest(st *stepping) string {
 		return hex16(sha256.Sum256(appendMessages(sum[:], st.msgs)))
 	}
 	if a.hashed == 0 {
-		a.scratch = appendFields(make([]byte, 0, 1024+len(st.system)), "ringi-prompt-v1", st.system)
-		a.prompt = sha256.Sum256(a.scratch)
+		var room [512]byte // most fit: no allocation
+		a.prompt = sha256.Sum256(appendFields(room[:0], "ringi-prompt-v1", st.system))
 	}
 	// One link a step: what a process resumes gives the same digests.
 	for _, n := range a.at {
@@ -590,8 +590,8 @@ func (a *activation) promptDigest(st *stepping) string {
 
 func (a *activation) hashTo(n int) {
 	if n > a.hashed {
-		a.scratch = appendMessages(append(a.scratch[:0], a.prompt[:]...), a.msgs[a.hashed:n])
-		a.prompt, a.hashed = sha256.Sum256(a.scratch), n
+		var room [1024]byte
+		a.prompt, a.hashed = sha256.Sum256(appendMessages(append(room[:0], a.prompt[:]...), a.msgs[a.hashed:n])), n
 	}
 }
 
