@@ -132,7 +132,12 @@ func NotDone(err error) error {
 }
 
 // IsNotDone reports whether err, or one that it wraps, was made by [NotDone].
-func IsNotDone(err error) bool {
+func IsNotDone(err error) (is bool) {
+	defer func() {
+		if recover() != nil {
+			is = false // a method of a foreign error panicked
+		}
+	}()
 	var e *notDone
 	return errors.As(err, &e)
 }

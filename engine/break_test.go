@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"log/slog"
 	"math/rand/v2"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -535,7 +537,6 @@ func TestBreak_SleepInAnObserverBeforeTheCall(t *testing.T) {
 
 // A lost run is given back by the heart while the same engine drives it again.
 func TestBreak_HeartGivesBackARunThatIsDrivenAgain(t *testing.T) {
-	knownFault(t, "heart-gives-back-a-run-that-is-driven-again")
 	w := newWorld(t)
 	w.cfg.Lease = 600 * time.Millisecond
 	w.cfg.Approval.Tools = map[string]ringi.ToolApproval{"slow": {Status: ringi.Approved}, "hold": {Status: ringi.Approved}}
@@ -675,7 +676,6 @@ func TestBreak_InboxRowThatContradictsTheLog(t *testing.T) {
 
 // A thief carries a whole run into another thread, by its row alone.
 func TestBreak_RunCarriedIntoAnotherThread(t *testing.T) {
-	knownFault(t, "row-carries-a-run-into-another-thread")
 	path := filepath.Join(t.TempDir(), "ringi.db")
 	store, err := sqlite.Open(path, sqlite.Options{})
 	must(t, err)
@@ -1786,6 +1786,7 @@ type failAt struct {
 	ringi.Store
 	mu    sync.Mutex
 	n, at int
+	until int    // it fails up to this call, too
 	cut   func() // called in place of a failure, where it is set
 	which string
 }
@@ -1794,7 +1795,7 @@ func (f *failAt) fails(method string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.n++
-	if f.n != f.at {
+	if f.n != f.at && (f.n < f.at || f.n > f.until) {
 		return nil
 	}
 	f.which = method
@@ -2206,8 +2207,8 @@ func TestBreak_EveryColumnIsChanged(t *testing.T) {
 		res := keyedFile(t, w, base, yes)
 		for i, c := range columns(t, base, "runs", "records", "requests", "owners", "tools") {
 			for k, to := range change[c[2]] {
-				if (i+k)%2 == 0 == yes && rounds() == 1 {
-					continue // half of them a time
+				if rounds() == 1 && ((i+k)%2 == 0) != ((i%3 == 0) == yes) {
+					continue // a part of them
 				}
 				path := filepath.Join(dir, fmt.Sprint(i, "_", k, ".db"))
 				copyFile(t, base, path)
@@ -2296,10 +2297,10 @@ func TestBreak_ForgedDecisionInTheFile(t *testing.T) {
 	w.wantRan()
 }
 
-const killedEnv = "RINGI_BREAK_CHILD"
-
-// killedRuns is how many runs the killed processes bring to their end.
-const killedRuns = 6
+const (
+	killedEnv = "RINGI_BREAK_CHILD" // a process's folder
+	killedTo  = "RINGI_BREAK_RUNS"  // how many runs there are when it is done
+)
 
 // killedEngine is what every process of the test has: a model that asks for
 // three payments in two steps, and a payment that is one line in a file.
@@ -2356,12 +2357,14 @@ func effectsOf(t *testing.T, dir string) (byCall, byKey map[string]int) {
 func killedChild(t *testing.T, dir string) {
 	e, store := killedEngine(t, dir)
 	defer store.Close()
+	want, err := strconv.Atoi(os.Getenv(killedTo))
+	must(t, err)
 	fmt.Println("ready")
 	ctx := t.Context()
 	for {
-		rows, err := store.Runs(ctx, ringi.RunQuery{Space: "default", Limit: 100})
+		rows, err := store.Runs(ctx, ringi.RunQuery{Space: "default", Limit: 1000})
 		must(t, err)
-		if len(rows) < killedRuns {
+		if len(rows) < want {
 			e.Run(ctx, ringi.RunStart{Thread: fmt.Sprintf("thr_%d", len(rows)), Messages: []ringi.Message{ringi.User("go")}})
 			continue
 		}
@@ -2390,7 +2393,7 @@ func killedChild(t *testing.T, dir string) {
 		if !open {
 			return
 		}
-		time.Sleep(2 * time.Millisecond)
+		time.Sleep(time.Millisecond)
 	}
 }
 
@@ -2403,9 +2406,11 @@ func TestBreak_KilledProcesses(t *testing.T) {
 	}
 	dir := t.TempDir()
 	dice := rand.New(rand.NewPCG(1, 2))
+	want := 0
 	start := func() (*exec.Cmd, *bufio.Reader) {
+		want += 5
 		cmd := exec.Command(os.Args[0], "-test.run=^TestBreak_KilledProcesses$")
-		cmd.Env = append(os.Environ(), killedEnv+"="+dir)
+		cmd.Env = append(os.Environ(), killedEnv+"="+dir, fmt.Sprint(killedTo, "=", want))
 		out, err := cmd.StdoutPipe()
 		must(t, err)
 		must(t, cmd.Start())
@@ -2437,7 +2442,7 @@ func TestBreak_KilledProcesses(t *testing.T) {
 			t.Errorf("key %s paid %d times", key, n)
 		}
 	}
-	rows, err := store.Runs(t.Context(), ringi.RunQuery{Space: "default"})
+	rows, err := store.Runs(t.Context(), ringi.RunQuery{Space: "default", Limit: 1000})
 	must(t, err)
 	paid := 0
 	for _, row := range rows {
@@ -2456,7 +2461,7 @@ func TestBreak_KilledProcesses(t *testing.T) {
 			t.Errorf("%v %+v", err, v)
 		}
 	}
-	if len(rows) < killedRuns || paid == 0 {
+	if len(rows) < want || paid == 0 {
 		t.Errorf("%d runs, %d payments", len(rows), paid)
 	}
 }
@@ -2731,4 +2736,266 @@ func TestBreak_ContextOfAnEndedCallHasEnded(t *testing.T) {
 	w.cfg.Approval.Tools = map[string]ringi.ToolApproval{"keep": {Status: ringi.Approved}}
 	w.says(calls("keep", `{}`, "keep", `{}`), calls("keep", `{}`))
 	wantStatus(t, w.run(w.engine(), ringi.RunStart{}), ringi.Completed, 0)
+}
+
+// typedNil is the error that a function returns which means none: its own text
+// panics.
+type typedNil struct{ text string }
+
+func (e *typedNil) Error() string { return e.text }
+
+func noError() error {
+	var none *typedNil
+	return none
+}
+
+// An error whose own text panics comes out of every function of the program.
+// No process dies of it, and no run.
+func TestBreak_ErrorWhoseTextPanics(t *testing.T) {
+	knownFault(t, "an-error-whose-text-panics-kills-the-process")
+	answer := func(context.Context, ringi.ToolCall) (ringi.ToolResult, error) {
+		time.Sleep(2 * time.Millisecond) // a group of reads gets goroutines
+		return ringi.ToolResult{Output: "ok"}, noError()
+	}
+	type outcome struct {
+		status  ringi.RunStatus
+		pending int
+	}
+	for name, c := range map[string]struct {
+		set  func(w *world)
+		want outcome
+	}{
+		"a read": {func(w *world) {
+			w.tool(ringi.Tool{Name: "odd", Effect: ringi.ReadOnly}, answer)
+			w.says(calls("odd", `{}`))
+		}, outcome{ringi.Completed, 0}},
+		"reads together": {func(w *world) {
+			w.tool(ringi.Tool{Name: "odd", Effect: ringi.ReadOnly}, answer)
+			w.says(calls("odd", `{}`, "odd", `{}`, "odd", `{}`, "odd", `{}`))
+		}, outcome{ringi.Completed, 0}},
+		"a write": {func(w *world) {
+			w.tool(ringi.Tool{Name: "odd", Effect: ringi.NonIdempotentWrite}, answer)
+			w.cfg.Approval.Tools = map[string]ringi.ToolApproval{"odd": {Status: ringi.Approved}}
+			w.says(calls("odd", `{}`))
+		}, outcome{ringi.Completed, 0}},
+		"a late write": {func(w *world) {
+			w.tool(ringi.Tool{Name: "odd", Effect: ringi.NonIdempotentWrite, Timeout: time.Millisecond},
+				func(context.Context, ringi.ToolCall) (ringi.ToolResult, error) {
+					time.Sleep(20 * time.Millisecond)
+					return ringi.ToolResult{}, noError()
+				})
+			w.cfg.Approval.Tools = map[string]ringi.ToolApproval{"odd": {Status: ringi.Approved}}
+			w.says(calls("odd", `{}`))
+		}, outcome{ringi.WaitingForOutcome, 1}},
+		"a preview": {func(w *world) {
+			w.tool(ringi.Tool{Name: "odd", Effect: ringi.NonIdempotentWrite}, nil, ringi.ToolHooks{
+				Preview: func(context.Context, ringi.ToolCall) (ringi.Preview, error) { return ringi.Preview{}, noError() }})
+			w.says(calls("odd", `{}`))
+		}, outcome{ringi.WaitingForApproval, 1}},
+		"needs approval": {func(w *world) {
+			w.tool(ringi.Tool{Name: "odd", Effect: ringi.ReadOnly}, nil, ringi.ToolHooks{
+				NeedsApproval: func(context.Context, ringi.ToolCall) (bool, error) { return false, noError() }})
+			w.says(calls("odd", `{}`))
+		}, outcome{ringi.Completed, 0}},
+		"a policy function": {func(w *world) {
+			w.cfg.Approval.Func = func(context.Context, ringi.CallInfo) (ringi.Verdict, error) { return ringi.Verdict{}, noError() }
+			w.says(calls("find", `{}`))
+		}, outcome{ringi.Completed, 0}},
+		"the model": {func(w *world) { w.cfg.Model = oddModel{} }, outcome{ringi.Failed, 0}},
+		"PrepareStep": {func(w *world) {
+			w.cfg.PrepareStep = func(context.Context, engine.StepInfo) (engine.StepPlan, error) { return engine.StepPlan{}, noError() }
+			w.says(calls("find", `{}`))
+		}, outcome{ringi.Failed, 0}},
+		"the callback": {func(w *world) {
+			w.cfg.OnApprovalRequired = func(context.Context, ringi.ApprovalRequest) (ringi.Decision, error) {
+				return ringi.Decision{}, noError()
+			}
+			w.says(calls("pay", `{}`))
+		}, outcome{ringi.WaitingForApproval, 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.cfg.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+			c.set(w)
+			e := w.engine()
+			res, err := e.Run(t.Context(), ringi.RunStart{Messages: []ringi.Message{ringi.User("go")}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantStatus(t, res, c.want.status, c.want.pending)
+			if name == "a late write" {
+				time.Sleep(40 * time.Millisecond)
+			}
+			for _, tool := range w.ran {
+				if name == "needs approval" || name == "a policy function" {
+					t.Errorf("%s ran", tool)
+				}
+			}
+		})
+	}
+}
+
+type oddModel struct{}
+
+func (oddModel) Generate(context.Context, ringi.ModelRequest) iter.Seq2[ringi.ModelEvent, error] {
+	return func(yield func(ringi.ModelEvent, error) bool) { yield(ringi.ModelEvent{}, noError()) }
+}
+
+// One of several reads ends its goroutine: that call has failed, and the run
+// goes on.
+func TestBreak_ReadOfAGroupExits(t *testing.T) {
+	knownFault(t, "an-error-whose-text-panics-kills-the-process")
+	w := newWorld(t)
+	w.tool(ringi.Tool{Name: "exit", Effect: ringi.ReadOnly}, func(_ context.Context, c ringi.ToolCall) (ringi.ToolResult, error) {
+		time.Sleep(2 * time.Millisecond)
+		if c.Input != `{"n":0}` { // that one runs on the caller's goroutine
+			runtime.Goexit()
+		}
+		return ringi.ToolResult{Output: "ok"}, nil
+	})
+	w.says(calls("exit", `{"n":0}`, "exit", `{"n":1}`))
+	e := w.engine()
+	done := make(chan *ringi.Result, 1)
+	go func() {
+		defer close(done)
+		res, err := e.Run(context.Background(), ringi.RunStart{})
+		if err != nil {
+			t.Error(err)
+		}
+		done <- res
+	}()
+	res := <-done
+	if res == nil {
+		t.Fatal("the caller's goroutine ended with it")
+	}
+	wantStatus(t, res, ringi.Completed, 0)
+	if res.Results[1].Outcome != ringi.OutcomeError {
+		t.Errorf("%+v", res.Results[1])
+	}
+}
+
+// A person typed a secret and approved; before the call starts the next version
+// of the program refuses the value. The refusal that the model reads does not
+// hold the secret.
+func TestBreak_TypedSecretIsNotToldInARefusal(t *testing.T) {
+	const secret, number = "s3cr3t-c0de", "987654321"
+	for _, rule := range []string{
+		`{"type":"string","enum":["a","b"]}`, `{"type":"string","const":"a"}`, `{"type":"string","pattern":"^[0-9]+$"}`,
+		`{"type":"string","maxLength":3}`, `{"type":"string","minLength":300}`, `{"type":"integer"}`, `{"type":"null"}`,
+		`{"anyOf":[{"const":"a"},{"const":"b"}]}`, `{"not":{"type":"string"}}`,
+		`{"type":"integer","maximum":5}`, `{"type":"integer","multipleOf":2}`, `{"type":"integer","enum":[1,2]}`, `{"type":"integer","minimum":9876543210}`,
+	} {
+		w := newWorld(t)
+		person := json.RawMessage(`{"type":"object","properties":{"code":{}},"required":["code"],"additionalProperties":false}`)
+		add := func(rule string) {
+			w.tool(ringi.Tool{Name: "seal", Effect: ringi.NonIdempotentWrite, InputRequired: person,
+				InputSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"},"code":` + rule + `}}`)}, nil)
+		}
+		add(`{}`)
+		value := `"` + secret + `"`
+		if strings.Contains(rule, "integer\",") {
+			value = number
+		}
+		w.says(calls("seal", `{"n":1}`))
+		e := w.engine()
+		res := w.run(e, ringi.RunStart{})
+		set := w.decide(e, res.Pending[0].Fill(ana, json.RawMessage(`{"code":`+value+`}`)))
+		w.decide(e, set.Request.Approve(ana))
+		w.reg = ringi.NewRegistry()
+		w.cfg.Registry = w.reg
+		add(rule)
+		w.seen = nil
+		w.resume(w.restart(), res.RunID)
+		w.wantRan()
+		for _, req := range w.seen {
+			for _, m := range req.Messages {
+				for _, r := range m.Results {
+					if text := r.Output + r.Error + r.Note; strings.Contains(text, secret) || strings.Contains(text, number) {
+						t.Errorf("rule %s: the model reads %q", rule, text)
+					}
+				}
+			}
+		}
+	}
+}
+
+// The same where the typed handler's own decoder refuses the value, in its own
+// words.
+func TestBreak_TypedSecretIsNotToldByADecoder(t *testing.T) {
+	w := newWorld(t)
+	person := json.RawMessage(`{"type":"object","properties":{"code":{"type":"string"}},"required":["code"],"additionalProperties":false}`)
+	tool := ringi.Tool{Name: "seal", Effect: ringi.NonIdempotentWrite, InputRequired: person,
+		InputSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"},"code":{"type":"string"}}}`)}
+	w.tool(tool, nil)
+	w.says(calls("seal", `{"n":1}`))
+	e := w.engine()
+	res := w.run(e, ringi.RunStart{})
+	set := w.decide(e, res.Pending[0].Fill(ana, json.RawMessage(`{"code":"s3cr3t"}`)))
+	w.decide(e, set.Request.Approve(ana))
+	w.reg = ringi.NewRegistry()
+	w.cfg.Registry = w.reg
+	type in struct {
+		N    int        `json:"n"`
+		Code netip.Addr `json:"code"`
+	}
+	must(t, ringi.AddTool(w.reg, tool, func(context.Context, in) (string, error) { return "sealed", nil }))
+	w.resume(w.restart(), res.RunID)
+	for _, req := range w.seen {
+		for _, m := range req.Messages {
+			for _, r := range m.Results {
+				if strings.Contains(r.Error, "s3cr3t") {
+					t.Errorf("the model reads %q", r.Error)
+				}
+			}
+		}
+	}
+}
+
+// The store is down for a while, from every seventh call on. The run ends with
+// an error or goes on; when the store is back everything goes its way.
+func TestBreak_StoreIsDownForAWhile(t *testing.T) {
+	for at := 1; ; at += 7 {
+		w := newWorld(t)
+		w.story()
+		f := &failAt{Store: w.store}
+		w.cfg.Store = f
+		e := w.engine()
+		f.at, f.until = f.n+at, f.n+at+15
+		w.checkStory(w.live(e, t.Context))
+		if t.Failed() {
+			t.Fatalf("from call %d (%s)", at, f.which)
+		}
+		if f.which == "" {
+			return
+		}
+	}
+}
+
+// The clock jumps ahead while a call is in flight, and back: its result is
+// recorded, nothing is decided or spent while the clock cannot be trusted, and
+// afterwards everything goes on.
+func TestBreak_ClockJumpsWhileACallIsInFlight(t *testing.T) {
+	stored(t, func(t *testing.T, w *world, _ func() ringi.Store) {
+		w.tool(ringi.Tool{Name: "work", Effect: ringi.NonIdempotentWrite}, func(context.Context, ringi.ToolCall) (ringi.ToolResult, error) {
+			w.advance(time.Hour)
+			return ringi.ToolResult{Output: "worked"}, nil
+		})
+		w.cfg.Approval.Tools = map[string]ringi.ToolApproval{"work": {Status: ringi.Approved}}
+		w.says(calls("work", `{}`), calls("pay", `{}`))
+		e := w.engine()
+		res := w.run(e, ringi.RunStart{})
+		wantStatus(t, res, ringi.WaitingForApproval, 1)
+		if res.Results[0].Output != "worked" {
+			t.Errorf("%+v", res.Results)
+		}
+		w.advance(-time.Hour)
+		_, err := e.Decide(t.Context(), res.Pending[0].Approve(ana))
+		wantErr(t, err, ringi.ErrClock)
+		_, err = e.Run(t.Context(), ringi.RunStart{})
+		wantErr(t, err, ringi.ErrClock)
+		w.advance(59 * time.Minute)
+		w.decide(e, res.Pending[0].Approve(ana))
+		wantStatus(t, w.resume(e, res.RunID), ringi.Completed, 0)
+		w.wantRan("work {}", "pay {}")
+	})
 }

@@ -317,6 +317,8 @@ func cutText(s string, limit int, was bool) (string, bool) {
 // commit is tried again over every conflict, and what cannot be recorded at
 // all is kept as evidence.
 func (a *activation) finish(ctx context.Context, fins ...ringi.FinishedCall) error {
+	a.recording = true
+	defer func() { a.recording = false }()
 	err := a.commit(ctx, func() (*change, error) {
 		open := fins // nearly always all of them
 		if slices.ContainsFunc(fins, a.answered) {
@@ -351,7 +353,7 @@ func (a *activation) answered(f ringi.FinishedCall) bool {
 func (e *Engine) keepLate(space, runID, callID string, res ringi.ToolResult, err error) {
 	text := res.Text()
 	if err != nil {
-		text = "error: " + err.Error()
+		text = "error: " + errText(err)
 	}
 	at, nerr := e.store.Now(context.Background())
 	if nerr != nil {
@@ -451,6 +453,8 @@ func (r *reading) work() {
 		if i >= len(r.grants) {
 			return
 		}
+		// What stands here first holds where a handler ends its goroutine.
+		r.out[i] = failed(r.grants[i].callID, ringi.CodeToolError, "the tool failed")
 		r.out[i] = r.a.readOne(r.ctx, r.grants[i])
 	}
 }

@@ -97,6 +97,7 @@ type activation struct {
 	returned  bool                // as it should: not by a panic or Goexit
 	asking    toolcontext.Context // a model runs under it
 	calling   toolcontext.Context // a tool runs under it
+	recording bool                // a result is being recorded
 	panicked  bool                // in our own code: the claim counts as an attempt
 }
 
@@ -569,10 +570,9 @@ func (a *activation) commit(ctx context.Context, build func() (*change, error)) 
 	for {
 		if stale {
 			if err := a.reload(ctx); err != nil && !errors.Is(err, ringi.ErrNotFound) {
-				if failures++; isDefinite(err) || failures > 5 {
+				if failures++; isDefinite(err) || !a.pause(failures) {
 					return err
 				}
-				pause(failures)
 				continue
 			}
 			stale = false
@@ -590,10 +590,9 @@ func (a *activation) commit(ctx context.Context, build func() (*change, error)) 
 				return err
 			}
 		case errors.Is(err, ringi.ErrNotRecorded):
-			if failures++; failures > 5 {
+			if failures++; !a.pause(failures) {
 				return err
 			}
-			pause(failures)
 		default:
 			return err
 		}
@@ -601,8 +600,19 @@ func (a *activation) commit(ctx context.Context, build func() (*change, error)) 
 	}
 }
 
-// pause gives a store that fails a moment: 1 ms, 4 ms, 9 ms …
-func pause(n int) { time.Sleep(time.Duration(n*n) * time.Millisecond) }
+// pause gives a store that fails a moment, and reports whether it is worth
+// another try: five tries within 11 ms, and six within 45 ms where the result of a tool that ran would be lost.
+func (a *activation) pause(failures int) bool {
+	most, unit := 5, 200*time.Microsecond
+	if a.recording {
+		most, unit = 6, 500*time.Microsecond
+	}
+	if failures > most {
+		return false
+	}
+	time.Sleep(time.Duration(failures*failures) * unit)
+	return true
+}
 
 // reload reads the run anew after a conflict and checks the epoch.
 func (a *activation) reload(ctx context.Context) error {

@@ -289,7 +289,7 @@ func (a *activation) ask(ctx context.Context, st *stepping) (*ringi.ModelTurn, e
 		}
 		if a.st != nil {
 			a.st.emit(ringi.Event{Kind: ringi.EventStepDiscarded, RunID: a.s.id,
-				Body: &ringi.StepDiscarded{Step: st.n, Attempt: st.attempts, Why: err.Error()}})
+				Body: &ringi.StepDiscarded{Step: st.n, Attempt: st.attempts, Why: errText(err)}})
 		}
 		if ctx.Err() != nil || errors.Is(err, errLeft) || st.attempts >= tries {
 			return nil, err
@@ -392,8 +392,14 @@ func (a *activation) askFailed(ctx context.Context, st *stepping, err error) err
 	return a.end(ctx, ringi.Failed, ringi.ReasonModelFailed, fmt.Sprintf("step %d, %d attempts: %s", st.n, st.attempts, errText(err)))
 }
 
-// errText is an error's text as the log keeps it.
-func errText(err error) string {
+// errText is an error's text as the log keeps it. The error is somebody else's
+// code: its text may panic, as that of a typed nil does.
+func errText(err error) (text string) {
+	defer func() {
+		if p := recover(); p != nil {
+			text = "the error's own text panicked"
+		}
+	}()
 	return strings.ToValidUTF8(err.Error(), "\uFFFD")
 }
 

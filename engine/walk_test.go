@@ -150,8 +150,11 @@ func newWalk(t *testing.T, rt *rapid.T) *walk {
 
 // newProcess is another process on the same store; the old one is forgotten.
 func (k *walk) newProcess() {
-	k.proc = &process{Store: k.w.store}
-	k.e = k.engineOn(k.proc)
+	p := &process{Store: k.w.store}
+	e := k.engineOn(p)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.proc, k.e = p, e
 }
 
 func (k *walk) engineOn(p *process) *engine.Engine {
@@ -225,93 +228,6 @@ func (k *walk) answer(req ringi.ModelRequest) *ringi.ModelTurn {
 	return &ringi.ModelTurn{Text: "done"}
 }
 
-// handle is every tool: it tells the world that it ran, and meets its fate.
-func (k *walk) handle(ctx context.Context, call ringi.ToolCall) (ringi.ToolResult, error) {
-	tc, _ := ringi.ToolContextFrom(ctx)
-	k.mu.Lock()
-	k.running++
-	defer k.leave()
-	k.effects = append(k.effects, effect{run: tc.RunID, call: call.ID, tool: call.Tool, key: tc.Key, input: call.Input})
-	f := answers
-	if len(k.fates) > 0 && ctx.Err() == nil { // one that begins too late meets nothing more
-		f, k.fates = k.fates[0], k.fates[1:]
-	}
-	proc, e := k.proc, k.e
-	k.mu.Unlock()
-	away := context.Background()
-	switch f {
-	case fails:
-		return ringi.ToolResult{}, errors.New("no funds")
-	case notDone:
-		return ringi.ToolResult{}, ringi.NotDone(errors.New("refused"))
-	case panics:
-		panic("boom")
-	case dies:
-		proc.die()
-	case late:
-		if walkEffect(call.Tool) != ringi.ReadOnly {
-			<-ctx.Done()
-		}
-	case cancels, cut:
-		k.tolerate(e.Cancel(away, tc.RunID, ben, "meanwhile", f == cut), ringi.ErrFinal)
-	case decisions:
-		k.decideAll(away, e, tc.RunID)
-	case hangsUp:
-		k.stops()
-	case sleeps:
-		k.w.advance(90 * time.Second)
-	case stolen:
-		k.steal(away, tc.RunID)
-	}
-	return ringi.ToolResult{Output: "ok " + string(call.Input)}, nil
-}
-
-func (k *walk) leave() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.running--
-	k.rest.Broadcast()
-}
-
-// steal lets another process find the run's owner dead, and go on with it.
-func (k *walk) steal(ctx context.Context, runID string) {
-	k.mu.Lock()
-	k.steals++
-	deep := k.steals > 2
-	k.mu.Unlock()
-	if deep {
-		return
-	}
-	k.w.advance(2 * time.Minute)
-	e, err := k.beside()
-	if err == nil {
-		_, err = e.Resume(ctx, runID)
-	}
-	k.tolerate(err, ringi.ErrBusy, ringi.ErrLeaseLost)
-}
-
-// beside is another process, that nothing befalls.
-func (k *walk) beside() (*engine.Engine, error) {
-	cfg := k.w.cfg
-	cfg.Store, cfg.OnApprovalRequired = &process{Store: k.w.store}, nil
-	return engine.New(cfg)
-}
-
-// decideAll approves what is pending and takes back what is approved, while a
-// call runs.
-func (k *walk) decideAll(ctx context.Context, e *engine.Engine, runID string) {
-	page, err := e.Requests(ctx, ringi.RequestQuery{RunID: runID, State: []ringi.RequestState{ringi.Pending, ringi.Granted}})
-	k.tolerate(err)
-	for i, r := range page.Requests {
-		if r.State == ringi.Granted && i%2 == 0 {
-			_, err = e.TakeBack(ctx, r.ID, ben, "")
-		} else {
-			_, err = e.Decide(ctx, r.Approve(ben))
-		}
-		k.tolerate(err, decideErrors...)
-	}
-}
-
 // tolerate notes an error that is none of those expected. In a process that
 // has died, or whose commits failed, everything may fail.
 func (k *walk) tolerate(err error, expected ...error) {
@@ -337,160 +253,11 @@ func (k *walk) tolerate(err error, expected ...error) {
 // decideErrors are what may meet a decision in a life where all is allowed.
 var decideErrors = []error{ringi.ErrStale, ringi.ErrExpired, ringi.ErrWithdrawn, ringi.ErrSpent, ringi.ErrAnswer, ringi.ErrNowDenied, ringi.ErrNotPermitted}
 
-// process is one process's way to the store: it can die, and its commits can
-// fail.
-type process struct {
-	ringi.Store
-	mu     sync.Mutex
-	dead   bool
-	n      int // commits of this step
-	at     int // the commit that is met by after and how; 0: none
-	times  int // how many commits in a row
-	after  bool
-	deadly bool
-	met    bool
-	// first comes before the commit numbered by at, once: what others do in
-	// between.
-	first func()
-}
-
-var errDead = errors.New("this process is dead")
-
-func (p *process) die() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.dead = true
-}
-
-func (p *process) alive() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.dead {
-		return errDead
-	}
-	return nil
-}
-
-// disturbed reports whether something befell the process in this step.
-func (p *process) disturbed() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.met || p.dead
-}
-
-// arm sets what befalls the process in its next commits.
-func (p *process) arm(at, times int, after, deadly bool, first func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.n, p.at, p.times, p.after, p.deadly, p.met, p.first = 0, at, times, after, deadly, false, first
-}
-
-func (p *process) Commit(ctx context.Context, c *ringi.Commit) error {
-	p.mu.Lock()
-	if p.dead {
-		p.mu.Unlock()
-		return errDead
-	}
-	p.n++
-	if first := p.first; first != nil && p.n == p.at {
-		p.first = nil
-		p.mu.Unlock()
-		first()
-		return p.Store.Commit(ctx, c)
-	}
-	hit := p.at > 0 && p.n >= p.at && p.n < p.at+p.times
-	p.met = p.met || hit
-	p.dead = p.dead || hit && p.deadly
-	after, deadly := p.after, p.deadly
-	p.mu.Unlock()
-	if hit && !after {
-		return errDisk
-	}
-	if err := p.Store.Commit(ctx, c); err != nil || !hit {
-		return err
-	}
-	if deadly {
-		return errDead
-	}
-	return errDisk
-}
-
-func (p *process) Now(ctx context.Context) (time.Time, error) {
-	if err := p.alive(); err != nil {
-		return time.Time{}, err
-	}
-	return p.Store.Now(ctx)
-}
-
-func (p *process) Load(ctx context.Context, space, id string) (*ringi.StoredRun, error) {
-	if err := p.alive(); err != nil {
-		return nil, err
-	}
-	return p.Store.Load(ctx, space, id)
-}
-
-func (p *process) Attempt(ctx context.Context, a ringi.Attempt) error {
-	if err := p.alive(); err != nil {
-		return err
-	}
-	return p.Store.Attempt(ctx, a)
-}
-
-func (p *process) Beat(ctx context.Context, owner string, lease time.Duration) error {
-	if err := p.alive(); err != nil {
-		return err
-	}
-	return p.Store.Beat(ctx, owner, lease)
-}
-
 // acts are what can happen between two looks.
 func (k *walk) acts() map[string]func() {
 	return map[string]func(){
 		"start": k.start, "resume": k.resume, "decide": k.decide, "take back": k.takeBack,
 		"cancel": k.cancel, "time passes": k.timePasses, "policy changes": k.policyChanges, "restart": k.restart, "stream": k.stream,
-	}
-}
-
-// disturb draws what befalls the process in its next commits: some fail before
-// or after they are made, it dies there, or others come first.
-func (k *walk) disturb() {
-	at := rapid.SampledFrom([]int{0, 0, 0, 0, 1, 2, 3, 4, 5, 6}).Draw(k.T, "disturbed at")
-	if at == 0 {
-		k.proc.arm(0, 0, false, false, nil)
-		return
-	}
-	if f := rapid.SampledFrom([]fate{answers, decisions, decisions, cancels, cut, sleeps, stolen}).Draw(k.T, "meanwhile"); f != answers {
-		k.proc.arm(at, 0, false, false, func() { k.meanwhile(f) })
-		return
-	}
-	times := rapid.SampledFrom([]int{1, 1, 2, 5, 9}).Draw(k.T, "commits")
-	k.proc.arm(at, times, rapid.Bool().Draw(k.T, "after"), rapid.Bool().Draw(k.T, "deadly"), nil)
-}
-
-// meanwhile is what another process does to every run, between two commits of
-// the one that lives.
-func (k *walk) meanwhile(f fate) {
-	away := context.Background()
-	e, err := k.beside()
-	if err != nil {
-		k.tolerate(err)
-		return
-	}
-	if f == sleeps {
-		k.w.advance(26 * time.Hour)
-		return
-	}
-	rows, err := k.w.store.Runs(away, ringi.RunQuery{Space: "default", Status: unended, Limit: 1000})
-	k.tolerate(err)
-	for _, row := range rows {
-		switch f {
-		case decisions:
-			k.decideAll(away, e, row.ID)
-		case cancels, cut:
-			k.tolerate(e.Cancel(away, row.ID, ben, "meanwhile", f == cut), ringi.ErrFinal)
-		case stolen:
-			k.steal(away, row.ID)
-		}
 	}
 }
 
@@ -837,82 +604,6 @@ func (k *walk) finally(ctx context.Context, r ringi.ApprovalRequest) {
 		_, err = k.e.Decide(ctx, r.Deny(ben, ""))
 	}
 	k.tolerate(err, ringi.ErrExpired)
-}
-
-// What the walk found: a definition that rode in a commit which failed is kept
-// with the next.
-func TestWalk_ADefinitionIsKeptThoughACommitFails(t *testing.T) {
-	for _, times := range []int{1, 9} {
-		w := newWorld(t)
-		w.says(calls("pay", `{}`))
-		p := &process{Store: w.store}
-		w.cfg.Store = p
-		e := w.engine()
-		p.arm(2, times, false, false, nil)
-		_, err := e.Run(t.Context(), ringi.RunStart{Messages: []ringi.Message{ringi.User("go")}})
-		p.arm(0, 0, false, false, nil)
-		rows, lerr := w.store.Runs(t.Context(), ringi.RunQuery{Space: "default"})
-		if lerr != nil || len(rows) != 1 {
-			t.Fatal(err, lerr, rows)
-		}
-		res := w.resume(e, rows[0].ID)
-		wantStatus(t, res, ringi.WaitingForApproval, 1)
-		cli, err := engine.New(engine.Config{Store: w.store})
-		must(t, err)
-		w.decide(cli, res.Pending[0].Approve(ana))
-		wantStatus(t, w.resume(e, res.RunID), ringi.Completed, 0)
-	}
-}
-
-// What the walk found: the run that a process is about to claim has ended in
-// another's hands. That is a result, and no failure.
-func TestWalk_TwoProcessesGoOnWithOneRun(t *testing.T) {
-	for _, answer := range []ringi.Answer{ringi.Approve, ringi.Deny} {
-		w := newWorld(t)
-		w.says(calls("pay", `{}`))
-		e := w.engine()
-		id, pending := w.pendingOf(e, 1)
-		d := pending[0].Approve(ana)
-		d.Answer = answer
-		w.decide(e, d)
-		other := w.engine()
-		met := false
-		w.cfg.Store = &failing{Store: w.store, when: func(*ringi.Commit) bool {
-			if !met {
-				met = true
-				wantStatus(t, w.resume(other, id), ringi.Completed, 0)
-			}
-			return false
-		}}
-		res := w.resume(w.engine(), id)
-		wantStatus(t, res, ringi.Completed, 0)
-		if len(res.Results) != 1 || !met || w.count("pay") > 1 {
-			t.Errorf("results %+v, ran %d times", res.Results, w.count("pay"))
-		}
-	}
-}
-
-// What the walk found: the run that a new message would withdraw ends by itself
-// meanwhile. The thread is free, so the new run starts.
-func TestWalk_TheRunToWithdrawHasJustEnded(t *testing.T) {
-	w := newWorld(t)
-	w.says(calls("pay", `{}`))
-	other := w.engine()
-	old := w.run(other, ringi.RunStart{Thread: "thr_a"})
-	met := false
-	w.cfg.Store = &failing{Store: w.store, when: func(*ringi.Commit) bool {
-		if !met {
-			met = true
-			must(t, other.Cancel(t.Context(), old.RunID, ben, "by itself", false))
-		}
-		return false
-	}}
-	w.says()
-	res := w.run(w.engine(), ringi.RunStart{Thread: "thr_a", WithdrawOpen: true})
-	wantStatus(t, res, ringi.Completed, 0)
-	if !met || res.RunID == old.RunID {
-		t.Errorf("run %s after %s", res.RunID, old.RunID)
-	}
 }
 
 // verify checks every chain, MAC and signature at the end.
