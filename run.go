@@ -242,15 +242,25 @@ func (r *Result) Err() error {
 	return &RunError{RunID: r.RunID, Status: r.Status, Reason: r.Reason, Detail: r.Detail}
 }
 
-// RunError says that a run did not complete, and why.
+// RunError says that a run did not complete, and why. Run and Resume return it
+// with the run's id where the run could not go on here: what was recorded
+// stays, and Resume takes it up.
 type RunError struct {
 	RunID  string
 	Status RunStatus
 	Reason Reason
 	Detail string
+	// Err is what stood in the way; nil for a run that ended or waits.
+	Err error
 }
 
+// Unwrap returns Err.
+func (e *RunError) Unwrap() error { return e.Err }
+
 func (e *RunError) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("run %s: %v", e.RunID, e.Err)
+	}
 	s := fmt.Sprintf("run %s: %s", e.RunID, e.Status)
 	if e.Reason != "" && string(e.Reason) != string(e.Status) {
 		s += ": " + string(e.Reason)

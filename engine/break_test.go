@@ -2752,7 +2752,6 @@ func noError() error {
 // An error whose own text panics comes out of every function of the program.
 // No process dies of it, and no run.
 func TestBreak_ErrorWhoseTextPanics(t *testing.T) {
-	knownFault(t, "an-error-whose-text-panics-kills-the-process")
 	answer := func(context.Context, ringi.ToolCall) (ringi.ToolResult, error) {
 		time.Sleep(2 * time.Millisecond) // a group of reads gets goroutines
 		return ringi.ToolResult{Output: "ok"}, noError()
@@ -2844,7 +2843,6 @@ func (oddModel) Generate(context.Context, ringi.ModelRequest) iter.Seq2[ringi.Mo
 // One of several reads ends its goroutine: that call has failed, and the run
 // goes on.
 func TestBreak_ReadOfAGroupExits(t *testing.T) {
-	knownFault(t, "an-error-whose-text-panics-kills-the-process")
 	w := newWorld(t)
 	w.tool(ringi.Tool{Name: "exit", Effect: ringi.ReadOnly}, func(_ context.Context, c ringi.ToolCall) (ringi.ToolResult, error) {
 		time.Sleep(2 * time.Millisecond)
@@ -2998,4 +2996,121 @@ func TestBreak_ClockJumpsWhileACallIsInFlight(t *testing.T) {
 		wantStatus(t, w.resume(e, res.RunID), ringi.Completed, 0)
 		w.wantRan("work {}", "pay {}")
 	})
+}
+
+// A reader keeps every event: at the end each is still what is in the log.
+func TestBreak_KeptEventsStayWhatTheyWere(t *testing.T) {
+	w := newWorld(t)
+	w.story()
+	e := w.engine()
+	var kept []ringi.Event
+	keep := func(ev ringi.Event, err error) {
+		must(t, err)
+		if ev.Seq > 0 {
+			kept = append(kept, ev)
+		}
+	}
+	for ev, err := range e.Stream(t.Context(), ringi.RunStart{By: ana, Messages: []ringi.Message{ringi.User("go")}}) {
+		keep(ev, err)
+	}
+	id := w.onlyRun()
+	for range 3 {
+		page, err := e.Requests(t.Context(), ringi.RequestQuery{RunID: id})
+		must(t, err)
+		for _, r := range page.Requests {
+			w.decide(e, r.Approve(ben))
+		}
+		for ev, err := range e.StreamResume(t.Context(), id) {
+			keep(ev, err)
+		}
+	}
+	stored, err := w.store.Load(t.Context(), "default", id)
+	must(t, err)
+	storeID, err := w.store.ID(t.Context())
+	must(t, err)
+	log, err := audit.Events(storeID, "default", id, stored.Records, stored.Row.Head, stored.Row.Seq)
+	must(t, err)
+	seen := map[int64]bool{}
+	for _, ev := range kept {
+		if seen[ev.Seq] {
+			t.Errorf("event %d came twice", ev.Seq)
+		}
+		seen[ev.Seq] = true
+		want := log[ev.Seq-1]
+		if ev.Kind != want.Kind || !ev.At.Equal(want.At) {
+			t.Errorf("event %d is %s at %s, in the log %s at %s", ev.Seq, ev.Kind, ev.At, want.Kind, want.At)
+		}
+		got, _ := json.Marshal(ev.Body)
+		full, _ := json.Marshal(want.Body)
+		// What a stream writes out and the log leaves out: compare what the log has.
+		var a, b map[string]any
+		must(t, json.Unmarshal(got, &a))
+		must(t, json.Unmarshal(full, &b))
+		for key, value := range b {
+			if key == "limits" || key == "tool_digest" || key == "verdict" || key == "offer_digest" {
+				continue
+			}
+			x, _ := json.Marshal(a[key])
+			y, _ := json.Marshal(value)
+			if string(x) != string(y) {
+				t.Errorf("event %d (%s), %s: %s, in the log %s", ev.Seq, ev.Kind, key, x, y)
+			}
+		}
+	}
+	if !slices.ContainsFunc(log, func(ev ringi.Event) bool {
+		return ev.Kind == ringi.EventRunFinished || ev.Kind == ringi.EventModelResponded
+	}) || len(kept) < 10 {
+		t.Errorf("%d events", len(kept))
+	}
+}
+
+// A callback that never answers, however often the run is resumed: the request
+// stays pending, and the run is not taken for poisoned.
+func TestBreak_CallbackThatNeverAnswers(t *testing.T) {
+	knownFault(t, "asking-the-callback-poisons-the-run")
+	w := newWorld(t)
+	w.says(calls("pay", `{}`))
+	w.cfg.OnApprovalRequired = func(context.Context, ringi.ApprovalRequest) (ringi.Decision, error) {
+		return ringi.Decision{}, errors.New("nobody at the terminal")
+	}
+	e := w.engine()
+	res := w.run(e, ringi.RunStart{})
+	for i := range 8 {
+		wantStatus(t, w.resume(e, res.RunID), ringi.WaitingForApproval, 1)
+		if i == 3 {
+			e = w.restart()
+		}
+	}
+	w.cfg.OnApprovalRequired = nil
+	e = w.restart()
+	w.decide(e, res.Pending[0].Approve(ana))
+	wantStatus(t, w.resume(e, res.RunID), ringi.Completed, 0)
+	w.wantRan("pay {}")
+}
+
+// Processes that die while a person is asked at their terminal do not poison
+// the run either: nothing of it was tried.
+func TestBreak_ProcessesThatDieInTheirCallback(t *testing.T) {
+	knownFault(t, "asking-the-callback-poisons-the-run")
+	w := newWorld(t)
+	w.says(calls("pay", `{}`))
+	w.cfg.OnApprovalRequired = func(context.Context, ringi.ApprovalRequest) (ringi.Decision, error) {
+		runtime.Goexit()
+		return ringi.Decision{}, nil
+	}
+	for range 6 {
+		e := w.restart()
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			if rows, _ := w.store.Runs(context.Background(), ringi.RunQuery{Space: "default"}); len(rows) > 0 {
+				e.Resume(context.Background(), rows[0].ID)
+				return
+			}
+			e.Run(context.Background(), ringi.RunStart{})
+		}()
+		<-ended
+	}
+	w.cfg.OnApprovalRequired = nil
+	wantStatus(t, w.resume(w.restart(), w.onlyRun()), ringi.WaitingForApproval, 1)
 }

@@ -26,10 +26,38 @@ type parentage struct {
 	runID  string
 	callID string
 	mark   ringi.DataClass
+	tree   *tree
 	depth  int // 1 for the child of a run that has no parent
 	steps  int // left of the parent's budgets
 	calls  int
 	raised atomic.Pointer[ringi.DataClass] // the highest mark of the children
+}
+
+// tree is the budget that a run shares with every run below it: what children
+// call counts for the first of them.
+type tree struct {
+	limit int          // of the first run; 0 or less: none
+	own   atomic.Int64 // calls of the first run, as its newest handler was told
+	below atomic.Int64 // calls of all runs below it
+}
+
+// treeFull reports whether n more calls are more than the tree may make.
+func (a *activation) treeFull(n int) bool {
+	switch {
+	case a.parent != nil:
+		t := a.parent.tree
+		return t.limit > 0 && int(t.own.Load()+t.below.Load())+n > t.limit
+	case a.tree != nil:
+		return a.tree.limit > 0 && a.s.calls+int(a.tree.below.Load())+n > a.tree.limit
+	}
+	return false
+}
+
+// spend counts the calls of a run inside a run.
+func (a *activation) spend(n int) {
+	if a.parent != nil {
+		a.parent.tree.below.Add(int64(n))
+	}
 }
 
 // maxDepth is how deep runs may nest: an agent whose tool starts the same agent
@@ -45,9 +73,12 @@ func parentOf(ctx context.Context) *parentage {
 func (a *activation) parentageOf(p *parentage, callID string) {
 	l := a.s.start.Limits
 	p.e, p.up, p.start, p.thread, p.runID, p.callID, p.mark = a.e, a.parent, a.s.start, a.s.start.Thread, a.s.id, callID, a.mark
-	p.depth = 1
 	if a.parent != nil {
-		p.depth = a.parent.depth + 1
+		p.depth, p.tree = a.parent.depth+1, a.parent.tree
+	} else {
+		a.treeOnce.Do(func() { a.tree = &tree{limit: l.ToolCalls} })
+		p.depth, p.tree = 1, a.tree
+		p.tree.own.Store(int64(a.s.calls))
 	}
 	if l.Steps > 0 {
 		p.steps = max(l.Steps-len(a.s.turns), 1)

@@ -355,6 +355,7 @@ func (e *Engine) keepLate(space, runID, callID string, res ringi.ToolResult, err
 	if err != nil {
 		text = "error: " + errText(err)
 	}
+	text, _ = cutText(text, ringi.DefaultLimits().ResultBytes, false)
 	at, nerr := e.store.Now(context.Background())
 	if nerr != nil {
 		at = time.Now()

@@ -39,7 +39,7 @@ func (a *activation) judging(st *stepping) judging {
 // from it. pos counts within the turn.
 func (j *judging) judge(ctx context.Context, c *ringi.JudgedCall, pos int) {
 	l := j.a.s.start.Limits
-	if l.CallsPerTurn > 0 && pos >= l.CallsPerTurn || l.ToolCalls > 0 && j.a.s.calls+pos >= l.ToolCalls {
+	if l.CallsPerTurn > 0 && pos >= l.CallsPerTurn || l.ToolCalls > 0 && j.a.s.calls+pos >= l.ToolCalls || j.a.treeFull(pos+1) {
 		refuse(c, ringi.CodeLimit, ringi.SourceLimit, "not executed: limit of tool calls")
 		return
 	}

@@ -82,6 +82,9 @@ func (a *activation) takeProposal(ctx context.Context, r *request) error {
 		return a.closeRequest(ctx, r.ev.Request, ringi.Stale, "the tool's definition has changed", true)
 	}
 	k, err := a.successor(ctx, r, p.Answer, p.Input, p.By)
+	if serr := a.stopped(ctx); serr != nil {
+		return serr
+	}
 	if err != nil {
 		code := ringi.CodeInvalidInput
 		if errors.Is(err, ringi.ErrNowDenied) {

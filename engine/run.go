@@ -98,7 +98,9 @@ type activation struct {
 	asking    toolcontext.Context // a model runs under it
 	calling   toolcontext.Context // a tool runs under it
 	recording bool                // a result is being recorded
-	panicked  bool                // in our own code: the claim counts as an attempt
+	tree      *tree               // shared with the runs below
+	treeOnce  sync.Once
+	panicked  bool // in our own code: the claim counts as an attempt
 }
 
 func (e *Engine) run(ctx context.Context, start ringi.RunStart, st *stream) (*ringi.Result, error) {
@@ -131,14 +133,19 @@ func (e *Engine) run(ctx context.Context, start ringi.RunStart, st *stream) (*ri
 			e.heart.orphan(a)
 		}
 		a.returned = true
-		return nil, fmt.Errorf("start run: %w", err)
+		return nil, a.failed(fmt.Errorf("start run: %w", err))
 	}
 	if err := a.rememberAgain(ctx); err != nil {
 		a.giveBack(ctx)
 		a.returned = true
-		return nil, fmt.Errorf("start run: %w", err)
+		return nil, a.failed(fmt.Errorf("start run: %w", err))
 	}
 	return a.activate(ctx)
+}
+
+// failed names the run in an error: Resume takes it up.
+func (a *activation) failed(err error) error {
+	return &ringi.RunError{RunID: a.id, Status: a.s.row.Status, Err: err}
 }
 
 // guard gives the run back where this activation is left by a panic or by
@@ -416,12 +423,13 @@ func (a *activation) activate(ctx context.Context) (*ringi.Result, error) {
 	if err != nil {
 		a.giveBack(ctx)
 		a.returned = true
-		return nil, err
+		return nil, a.failed(err)
 	}
 	if c != ctx || a.base == nil {
 		ctx, a.base = c, toolcontext.Detach(c)
 	}
 	a.asking.Base, a.calling.Base = ctx, a.base
+	defer a.asking.Cancel() // a long-lived caller keeps nothing of it
 	a.prepareMessages()
 	a.tellStart(ctx)
 	res, err := a.driveRecovered(ctx)
@@ -429,7 +437,7 @@ func (a *activation) activate(ctx context.Context) (*ringi.Result, error) {
 	if err != nil {
 		a.giveBack(ctx)
 		a.returned = true
-		return nil, err
+		return nil, a.failed(err)
 	}
 	a.returned = true
 	a.tellEnd(ctx, res)
@@ -526,7 +534,7 @@ func (a *activation) poisoned() bool {
 // more.
 func (a *activation) stopped(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
-		return fmt.Errorf("run %s: %w", a.s.id, err)
+		return err
 	}
 	return nil
 }

@@ -50,7 +50,11 @@ func (a *activation) mayspend(ctx context.Context, st *stepping, c *call, r *req
 	if a.e.reg.Digest(c.judged.Tool) != r.ev.ToolDigest {
 		return false, a.closeRequest(ctx, r.ev.Request, ringi.Stale, "the tool's definition has changed", true)
 	}
-	if err := a.precondition(ctx, c, r); err != nil && !repeat {
+	err = a.precondition(ctx, c, r)
+	if serr := a.stopped(ctx); serr != nil {
+		return false, serr
+	}
+	if err != nil && !repeat {
 		return false, a.closeRequest(ctx, r.ev.Request, ringi.Stale, "what the preview showed has changed", true)
 	}
 	return true, nil

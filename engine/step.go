@@ -37,6 +37,9 @@ func (a *activation) step(ctx context.Context) error {
 		return err
 	}
 	st, err := a.prepare(ctx, len(a.s.turns)+1, a.msgs)
+	if serr := a.stopped(ctx); serr != nil {
+		return serr // what was prepared under an ended context does not count
+	}
 	if err != nil {
 		return a.end(ctx, ringi.Failed, ringi.ReasonModelFailed, err.Error())
 	}
@@ -56,7 +59,7 @@ func (a *activation) step(ctx context.Context) error {
 		return a.askFailed(ctx, st, err)
 	}
 	ev := a.judgeTurn(ctx, st, turn)
-	if err := a.stopped(ctx); err != nil && a.e.hasFuncs {
+	if err := a.stopped(ctx); err != nil && (a.e.hasFuncs || len(a.e.judgesNow().Needs) > 0) {
 		return err // functions were asked under an ended context: no verdict of theirs counts
 	}
 	return a.recordTurn(ctx, st, ev)
@@ -78,7 +81,7 @@ func (a *activation) budgetsOrStop(ctx context.Context) (bool, error) {
 	if l.Steps > 0 && len(s.turns) >= l.Steps {
 		return true, a.end(ctx, ringi.Completed, ringi.ReasonMaxSteps, "")
 	}
-	if l.ToolCalls > 0 && s.calls >= l.ToolCalls {
+	if l.ToolCalls > 0 && s.calls >= l.ToolCalls || a.treeFull(1) {
 		return true, a.end(ctx, ringi.Completed, ringi.ReasonMaxToolCalls, "")
 	}
 	return false, nil
@@ -485,6 +488,9 @@ func (a *activation) recordTurn(ctx context.Context, st *stepping, ev *ringi.Mod
 	var asked []*ask
 	if asks && !early {
 		asked = a.previews(ctx, st, ev)
+		if err := a.stopped(ctx); err != nil {
+			return err // a preview that was cut is none
+		}
 	}
 	err := a.commit(ctx, func() (*change, error) {
 		if a.s.cancel != nil || len(a.s.turns) >= st.n {
@@ -506,6 +512,7 @@ func (a *activation) recordTurn(ctx context.Context, st *stepping, ev *ringi.Mod
 		return err
 	}
 	if t := a.s.turn(); t != nil && t.ev == ev {
+		a.spend(len(ev.Calls))
 		a.markFresh(t)
 		a.stepping = st
 		if !t.open() {

@@ -29,6 +29,9 @@ func (a *activation) closeTurn(ctx context.Context) (waits bool, err error) {
 		return false, a.turnClosed(ctx, t)
 	}
 	st, err := a.stepOf(ctx, t)
+	if serr := a.stopped(ctx); serr != nil {
+		return false, serr
+	}
 	if err != nil {
 		return false, a.end(ctx, ringi.Failed, ringi.ReasonModelFailed, err.Error())
 	}
@@ -331,6 +334,9 @@ func (a *activation) askOpen(ctx context.Context) error {
 		if c.result == nil && c.asks != "" {
 			asks = append(asks, a.askFor(ctx, c))
 		}
+	}
+	if err := a.stopped(ctx); err != nil {
+		return err // a preview that was cut is none
 	}
 	if len(asks) == 0 {
 		switch {

@@ -41,7 +41,9 @@ func (e *Engine) Verify(ctx context.Context, runID string) (Verification, error)
 		v.Broken = report.Broken.Error()
 		return v, nil
 	}
-	if err := e.checkMAC(&stored.Row); err != nil {
+	if err := e.checkMAC(&stored.Row); errors.Is(err, ringi.ErrNoKey) {
+		return v, fmt.Errorf("verify run %s: %w", runID, err) // it could not be checked
+	} else if err != nil {
 		v.Broken = "commit MAC: " + err.Error()
 		return v, nil
 	}

@@ -61,7 +61,8 @@ func TestWalk_TwoProcessesGoOnWithOneRun(t *testing.T) {
 	}
 }
 
-// The run that a new message would withdraw ends by itself meanwhile. The thread is free, so the new run starts.
+// The run that a new message would withdraw ends by itself meanwhile. The
+// thread is free, so the new run starts.
 func TestWalk_TheRunToWithdrawHasJustEnded(t *testing.T) {
 	w := newWorld(t)
 	w.says(calls("pay", `{}`))

@@ -86,8 +86,8 @@ func (w *witness) event(body ringi.EventBody) error {
 			}
 		}
 	case *ringi.OutcomeUnknown:
-		if c := w.calls[b.Call]; c == nil || c.results != 0 || len(c.starts) == 0 {
-			return fmt.Errorf("call %s did not start, or has its result", b.Call)
+		if c := w.calls[b.Call]; c == nil || c.results != 0 || c.since == 0 {
+			return fmt.Errorf("call %s did not start since a person was asked, or has its result", b.Call)
 		}
 		if b.Request.Request != "" {
 			return w.asked(&b.Request)
