@@ -3114,3 +3114,120 @@ func TestBreak_ProcessesThatDieInTheirCallback(t *testing.T) {
 	w.cfg.OnApprovalRequired = nil
 	wantStatus(t, w.resume(w.restart(), w.onlyRun()), ringi.WaitingForApproval, 1)
 }
+
+// Many resume a run whose program answers by callback, in two processes: one
+// asks at a time, each request is answered once, and the writes run once.
+func TestBreak_ResumeStormWithCallbacks(t *testing.T) {
+	stored(t, func(t *testing.T, w *world, reopen func() ringi.Store) {
+		var asking, asked, failing atomic.Int64
+		failing.Store(1)
+		w.cfg.OnApprovalRequired = func(_ context.Context, r ringi.ApprovalRequest) (ringi.Decision, error) {
+			if failing.Load() > 0 {
+				return ringi.Decision{}, errors.New("not yet")
+			}
+			asked.Add(1)
+			if asking.Add(1) > 1 {
+				t.Error("two are asked at once")
+			}
+			time.Sleep(time.Millisecond)
+			asking.Add(-1)
+			return r.Approve(ana), nil
+		}
+		w.says(calls("pay", `{"n":1}`, "pay", `{"n":2}`), calls("pay", `{"n":3}`))
+		engines := []*engine.Engine{w.engine()}
+		w.cfg.Store = reopen()
+		engines = append(engines, w.engine())
+		res := w.run(engines[0], ringi.RunStart{})
+		wantStatus(t, res, ringi.WaitingForApproval, 2)
+		failing.Store(0)
+		var wg sync.WaitGroup
+		for i := range 20 {
+			wg.Go(func() {
+				for {
+					got, err := engines[i%2].Resume(t.Context(), res.RunID)
+					if errors.Is(err, ringi.ErrBusy) {
+						time.Sleep(time.Millisecond)
+						continue
+					}
+					if err != nil || got.Status != ringi.Completed {
+						t.Errorf("%v %+v", err, got)
+					}
+					return
+				}
+			})
+		}
+		wg.Wait()
+		if asked.Load() != 3 {
+			t.Errorf("asked %d times", asked.Load())
+		}
+		w.wantRan(`pay {"n":1}`, `pay {"n":2}`, `pay {"n":3}`)
+	})
+}
+
+// A handler starts many runs at once, and its time is over while they work:
+// they stop, each can be ended, and the parent does not wait for them.
+func TestBreak_ManyChildrenAtOnce(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		w := newWorld(t)
+		var e *engine.Engine
+		tool := ringi.Tool{Name: "fan", Effect: ringi.NonIdempotentWrite}
+		if late {
+			tool.Timeout = 30 * time.Millisecond
+		}
+		var children sync.WaitGroup
+		w.tool(tool, func(ctx context.Context, _ ringi.ToolCall) (ringi.ToolResult, error) {
+			var all sync.WaitGroup
+			for range 8 {
+				children.Add(1)
+				all.Go(func() {
+					defer children.Done()
+					e.Run(ctx, ringi.RunStart{Messages: []ringi.Message{ringi.User("child")}})
+				})
+			}
+			all.Wait()
+			return ringi.ToolResult{Output: "all"}, nil
+		})
+		w.tool(ringi.Tool{Name: "slow", Effect: ringi.ReadOnly, DataClass: ringi.InternalConfiguration}, func(ctx context.Context, _ ringi.ToolCall) (ringi.ToolResult, error) {
+			if late {
+				<-ctx.Done()
+			}
+			return ringi.ToolResult{Output: "slow"}, nil
+		})
+		w.cfg.Limits.ToolTimeout = 100 * time.Millisecond
+		w.cfg.Approval.Tools = map[string]ringi.ToolApproval{"fan": {Status: ringi.Approved}}
+		w.cfg.Model = modelFunc(func(req ringi.ModelRequest) *ringi.ModelTurn {
+			switch {
+			case req.Step > 1:
+				return &ringi.ModelTurn{Text: "done"}
+			case req.Messages[0].Text == "child":
+				return calls("slow", `{}`, "pay", `{}`)
+			}
+			return calls("fan", `{}`)
+		})
+		e = w.engine()
+		begun := time.Now()
+		res := w.run(e, ringi.RunStart{By: ana})
+		want, pending := ringi.Completed, 0
+		if late {
+			want, pending = ringi.WaitingForOutcome, 1
+		}
+		wantStatus(t, res, want, pending)
+		if time.Since(begun) > 2*time.Second {
+			t.Errorf("after %s", time.Since(begun))
+		}
+		children.Wait()
+		rows, err := w.store.Runs(t.Context(), ringi.RunQuery{Space: "default"})
+		must(t, err)
+		for _, row := range rows {
+			if row.Parent == "" {
+				continue
+			}
+			if got, err := e.Resume(t.Context(), row.ID); err != nil || !got.Status.Final() {
+				t.Errorf("child: %v %+v", err, got)
+			}
+		}
+		if len(rows) != 9 || w.count("pay") != 0 {
+			t.Errorf("%d runs, pay ran %d times", len(rows), w.count("pay"))
+		}
+	}
+}

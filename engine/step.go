@@ -268,7 +268,11 @@ func (a *activation) mayRead(ctx context.Context, st *stepping) (bool, error) {
 
 // claim takes the lease in a commit of its own: before a model call, and on
 // every takeover that does not start with a tool.
-func (a *activation) claim(ctx context.Context) error {
+func (a *activation) claim(ctx context.Context) error { return a.claimAs(ctx, false) }
+
+// claimAs claims, and says whether that is progress: to ask a person is, since
+// nothing of the run is tried meanwhile.
+func (a *activation) claimAs(ctx context.Context, progress bool) error {
 	if a.l.held {
 		return nil
 	}
@@ -276,7 +280,7 @@ func (a *activation) claim(ctx context.Context) error {
 		if a.l.held || a.s.finished != nil {
 			return nil, nil // held, or somebody else ended the run
 		}
-		return &change{status: ringi.Running}, nil
+		return &change{status: ringi.Running, progress: progress}, nil
 	})
 }
 

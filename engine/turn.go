@@ -382,7 +382,7 @@ func (a *activation) waitOrCallBack(ctx context.Context) (bool, error) {
 	if a.e.cfg.OnApprovalRequired == nil {
 		return a.restNow(ctx)
 	}
-	if err := a.claim(ctx); err != nil || !a.l.held {
+	if err := a.claimAs(ctx, true); err != nil || !a.l.held {
 		return false, err // one process asks its callback, not two
 	}
 	for _, r := range a.s.pending() {

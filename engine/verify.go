@@ -41,7 +41,10 @@ func (e *Engine) Verify(ctx context.Context, runID string) (Verification, error)
 		v.Broken = report.Broken.Error()
 		return v, nil
 	}
-	if err := e.checkMAC(&stored.Row); errors.Is(err, ringi.ErrNoKey) {
+	if err := e.checkMAC(&stored.Row); errors.Is(err, errNoMAC) {
+		v.Broken = "commit has no MAC" // a keyed store has written none without
+		return v, nil
+	} else if errors.Is(err, ringi.ErrNoKey) {
 		return v, fmt.Errorf("verify run %s: %w", runID, err) // it could not be checked
 	} else if err != nil {
 		v.Broken = "commit MAC: " + err.Error()
