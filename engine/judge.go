@@ -106,6 +106,7 @@ func (j *judging) verdict(ctx context.Context, tool ringi.Tool, call ringi.ToolC
 	needs := e.reg.Hooks(tool.Name).NeedsApproval
 	if e.asksFuncs(needs) || j.st.tighten.Func != nil || len(j.st.tighten.Tools) > 0 || j.a.parent != nil {
 		// Functions get copies: what they change changes nothing that runs.
+		j.a.funcsAsked = true
 		info.Tool, info.Run = cloneTool(tool), cloneInfo(j.a.info)
 		info.Runtime = slices.Clone(info.Runtime)
 		info.Messages = cloneMessages(j.st.msgs)

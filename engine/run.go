@@ -83,24 +83,25 @@ type activation struct {
 	cut      chan struct{} // closed to cut the call in flight; made when one runs
 	wasCut   bool
 	// Memory that every step needs again.
-	gen       generation
-	take      func(ringi.ModelEvent, error) bool
-	step1     stepping
-	grants    []grant
-	change    change
-	values    []any // decoded inputs of the turn in the making
-	valueRoom [4]any
-	shown     []ringi.Tool // handed to the model, made from shownOf
-	shownOf   *ringi.Tool
-	first     state               // s of a run that starts here
-	noAnswer  bool                // the callback gave no decision: the run waits
-	returned  bool                // as it should: not by a panic or Goexit
-	asking    toolcontext.Context // a model runs under it
-	calling   toolcontext.Context // a tool runs under it
-	recording bool                // a result is being recorded
-	tree      *tree               // shared with the runs below
-	treeOnce  sync.Once
-	panicked  bool // in our own code: the claim counts as an attempt
+	gen        generation
+	take       func(ringi.ModelEvent, error) bool
+	step1      stepping
+	grants     []grant
+	change     change
+	values     []any // decoded inputs of the turn in the making
+	valueRoom  [4]any
+	shown      []ringi.Tool // handed to the model, made from shownOf
+	shownOf    *ringi.Tool
+	first      state               // s of a run that starts here
+	noAnswer   bool                // the callback gave no decision: the run waits
+	returned   bool                // as it should: not by a panic or Goexit
+	asking     toolcontext.Context // a model runs under it
+	calling    toolcontext.Context // a tool runs under it
+	recording  bool                // a result is being recorded
+	tree       *tree               // shared with the runs below
+	treeOnce   sync.Once
+	funcsAsked bool // a function of the user judged a call
+	panicked   bool // in our own code: the claim counts as an attempt
 }
 
 func (e *Engine) run(ctx context.Context, start ringi.RunStart, st *stream) (*ringi.Result, error) {

@@ -59,7 +59,7 @@ func (a *activation) step(ctx context.Context) error {
 		return a.askFailed(ctx, st, err)
 	}
 	ev := a.judgeTurn(ctx, st, turn)
-	if err := a.stopped(ctx); err != nil && (a.e.hasFuncs || len(a.e.judgesNow().Needs) > 0) {
+	if err := a.stopped(ctx); err != nil && a.funcsAsked {
 		return err // functions were asked under an ended context: no verdict of theirs counts
 	}
 	return a.recordTurn(ctx, st, ev)
