@@ -36,15 +36,6 @@ import (
 // This file attacks the engine: what a hostile or a careless program, store,
 // model, hook or reader does to it. Each test names the attack.
 
-// knownFault skips a test that shows a fault which is not mended yet. With
-// RINGI_BREAK set it runs.
-func knownFault(t *testing.T, name string) {
-	t.Helper()
-	if os.Getenv("RINGI_BREAK") == "" {
-		t.Skip("fault: " + name)
-	}
-}
-
 // rounds is how long the tests that throw dice go on: RINGI_BREAK_ROUNDS, or 1.
 func rounds() int {
 	n, _ := strconv.Atoi(os.Getenv("RINGI_BREAK_ROUNDS"))
@@ -2588,7 +2579,6 @@ func TestBreak_CallerHangsUpInsideAFunction(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name == "a plan's function" {
-				knownFault(t, "a-plans-function-under-an-ended-context")
 			}
 			w := newWorld(t)
 			var once sync.Once
