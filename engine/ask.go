@@ -71,7 +71,7 @@ func (a *activation) askFor(ctx context.Context, c *call) *ask {
 func (s *state) asked(c *call) int {
 	n := 0
 	for _, r := range s.requests {
-		if r.call == c {
+		if r.ev.Call == c.judged.ID {
 			n++
 		}
 	}

@@ -84,8 +84,10 @@ func (a *activation) lookAtRequests(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range a.s.openRequests() {
+	for _, was := range a.s.openRequests() {
+		r := a.s.request(was.ev.Request) // a commit in between may have read the run anew
 		switch {
+		case r == nil:
 		case r.state == ringi.Pending && past(r.ev.ExpiresAt, at):
 			err = a.closeRequest(ctx, r.ev.Request, ringi.Expired, "nobody decided in time", false)
 		case r.state == ringi.Granted && past(r.decided.UseBy, at):
@@ -385,7 +387,11 @@ func (a *activation) waitOrCallBack(ctx context.Context) (bool, error) {
 	if err := a.claimAs(ctx, true); err != nil || !a.l.held {
 		return false, err // one process asks its callback, not two
 	}
-	for _, r := range a.s.pending() {
+	for _, was := range a.s.pending() {
+		r := a.s.request(was.ev.Request) // a callback in between has read the run anew
+		if r == nil || r.state != ringi.Pending {
+			continue
+		}
 		if err := a.callBack(ctx, r); err != nil {
 			return false, err
 		}

@@ -89,7 +89,6 @@ func TestWalk_TheRunToWithdrawHasJustEnded(t *testing.T) {
 // Two edits, each approved in the same message by a process without tools, wait
 // for the same resume. It looks at both.
 func TestWalk_TwoApprovedProposalsForOneResume(t *testing.T) {
-	t.Skip("fault: two-proposals-one-resume")
 	w := newWorld(t)
 	w.says(calls("pay", `{"n":1}`, "pay", `{"n":2}`, "pay", `{"n":3}`))
 	e := w.engine()
