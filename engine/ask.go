@@ -339,9 +339,6 @@ func (e *Engine) inputOf(r *request) ringi.Input {
 	if r.ev.Proposed {
 		return r.ev.Input
 	}
-	if r.outcomeKind() {
-		return r.call.input
-	}
 	return r.call.judged.Input
 }
 

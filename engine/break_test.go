@@ -36,15 +36,6 @@ import (
 // This file attacks the engine: what a hostile or a careless program, store,
 // model, hook or reader does to it. Each test names the attack.
 
-// knownFault skips a test that shows a fault which is not mended yet. With
-// RINGI_BREAK set it runs.
-func knownFault(t *testing.T, name string) {
-	t.Helper()
-	if os.Getenv("RINGI_BREAK") == "" {
-		t.Skip("fault: " + name)
-	}
-}
-
 // rounds is how long the tests that throw dice go on: RINGI_BREAK_ROUNDS, or 1.
 func rounds() int {
 	n, _ := strconv.Atoi(os.Getenv("RINGI_BREAK_ROUNDS"))
@@ -3297,7 +3288,6 @@ func TestBreak_ManyWithdrawOneThread(t *testing.T) {
 
 // The context of Decide ends while policy is asked: that is no denial.
 func TestBreak_DeciderHangsUpAsPolicyIsAsked(t *testing.T) {
-	knownFault(t, "decide-whose-context-ends-says-now-denied")
 	w := newWorld(t)
 	stop := func() {}
 	w.cfg.Approval.Func = func(ctx context.Context, _ ringi.CallInfo) (ringi.Verdict, error) {

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"testing"
@@ -102,4 +103,33 @@ func TestWalk_TwoApprovedProposalsForOneResume(t *testing.T) {
 	}
 	wantStatus(t, w.resume(w.restart(), id), ringi.Completed, 0)
 	w.wantRan(`pay {"n":10}`, `pay {"n":11}`, `pay {"n":12}`)
+}
+
+// What an outcome's request showed are the bytes that had started. An edit of
+// the request that "run again" led to changes nothing of it.
+func TestWalk_AnEditAfterRunAgainVerifies(t *testing.T) {
+	w := newWorld(t)
+	w.tool(ringi.Tool{Name: "send", Effect: ringi.NonIdempotentWrite, AllowEdit: true}, func(_ context.Context, call ringi.ToolCall) (ringi.ToolResult, error) {
+		if call.Input != `{"n":7}` {
+			panic("boom")
+		}
+		return ringi.ToolResult{}, nil
+	})
+	w.says(calls("send", `{"n":1}`))
+	e := w.engine()
+	id, pending := w.pendingOf(e, 1)
+	w.decide(e, pending[0].Approve(ana))
+	for _, edit := range []string{`{"n":2}`, `{"n":7}`} {
+		res := w.resume(e, id)
+		wantStatus(t, res, ringi.WaitingForOutcome, 1)
+		w.decide(e, res.Pending[0].RunAgain(ana))
+		res = w.resume(e, id)
+		wantStatus(t, res, ringi.WaitingForApproval, 1)
+		w.decide(e, w.decide(e, res.Pending[0].Edit(ana, json.RawMessage(edit))).Request.Approve(ben))
+	}
+	wantStatus(t, w.resume(e, id), ringi.Completed, 0)
+	w.wantRan(`send {"n":1}`, `send {"n":2}`, `send {"n":7}`)
+	if v, err := e.Verify(t.Context(), id); err != nil || v.Broken != "" {
+		t.Errorf("verification %+v, %v", v, err)
+	}
 }
