@@ -105,7 +105,7 @@ func (a *activation) inherit(ev *ringi.RunStarted) {
 	if p.start.Unattended == ringi.PerTool {
 		ev.Unattended = ringi.PerTool
 	}
-	ev.Zone = p.e.lessTrusted(ev.Zone, p.start.Zone)
+	ev.Zone = lessTrusted(ev.Zone, p.start.Zone)
 	ev.Mark = higher(ev.Mark, p.mark)
 	ev.Limits = ev.Limits.Strictest(p.start.Limits).Strictest(ringi.Limits{Steps: p.steps, ToolCalls: p.calls})
 	if ev.Deciders.IsZero() {
@@ -117,7 +117,7 @@ func (a *activation) inherit(ev *ringi.RunStarted) {
 }
 
 // lessTrusted is the zone with the lower ceiling; an undeclared one gives way.
-func (e *Engine) lessTrusted(a, b ringi.TrustZone) ringi.TrustZone {
+func lessTrusted(a, b ringi.TrustZone) ringi.TrustZone {
 	if a == "" || b == "" {
 		return a + b
 	}

@@ -173,15 +173,7 @@ func cloneMessages(msgs []ringi.Message) []ringi.Message {
 
 // zone is the less trusted of the recorded zone and today's.
 func (e *Engine) zone(recorded ringi.TrustZone) ringi.TrustZone {
-	if recorded == "" || e.cfg.Zone == "" {
-		return recorded + e.cfg.Zone
-	}
-	a, _ := recorded.Ceiling()
-	b, _ := e.cfg.Zone.Ceiling()
-	if a.Rank() < b.Rank() {
-		return recorded
-	}
-	return e.cfg.Zone
+	return lessTrusted(recorded, e.cfg.Zone)
 }
 
 // offered is an offer with its digest, computed once.
