@@ -84,6 +84,14 @@ func (e *WaitingError) Error() string {
 	return fmt.Sprintf("call %s of tool %q waits for request %s", e.Request.Call.ID, e.Request.Call.Tool, e.Request.ID)
 }
 
+// ResultError says that a call has its result already: it ran, or it was
+// refused. Nothing runs for it.
+type ResultError struct{ Result ToolResult }
+
+func (e *ResultError) Error() string {
+	return fmt.Sprintf("call %s of tool %q has its result: %s", e.Result.CallID, e.Result.Tool, e.Result.Outcome)
+}
+
 // ToolError is a registration error: it names the tool and the fault.
 type ToolError struct {
 	Tool string

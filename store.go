@@ -47,8 +47,9 @@ type Store interface {
 	Runs(ctx context.Context, q RunQuery) ([]RunRow, error)
 
 	// Runnable lists runs of every space that wait for an owner: queued ones,
-	// running ones whose owner's heartbeat is older than its lease, and
-	// waiting ones whose last open request is past its time. Oldest first.
+	// running ones whose owner's heartbeat is older than its lease, waiting
+	// ones past their deadline, and running ones that nobody holds (those of a
+	// gate, between two calls) past theirs. Oldest first.
 	Runnable(ctx context.Context, limit int) ([]RunRow, error)
 
 	// Request returns one request row, with the state that Requests lists.
@@ -124,7 +125,8 @@ type RunRow struct {
 	Attempts int
 	// Corrupt is set where the log does not verify; nothing of it runs.
 	Corrupt string
-	// Deadline is when the last open request is past its time; zero for none.
+	// Deadline is when the last open request is past its time, and of a gate's
+	// run when something is next due; zero for none.
 	Deadline             time.Time
 	CreatedAt, UpdatedAt time.Time
 }

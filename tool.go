@@ -198,10 +198,11 @@ type Tool struct {
 	External bool `json:"external,omitempty"`
 }
 
-// RunEffect is how the tool is run: a remote tool, an external one, and one
-// whose effect is undeclared or unknown count as non-idempotent writes.
+// RunEffect is how the tool is run: a remote tool, and one whose effect is
+// undeclared or unknown, count as non-idempotent writes. An external tool's
+// effect is the word of the program that registered it.
 func (t Tool) RunEffect() Effect {
-	if t.Remote != nil || t.External {
+	if t.Remote != nil {
 		return NonIdempotentWrite
 	}
 	switch t.Effect {

@@ -31,9 +31,15 @@ func (e *Engine) cancelIn(ctx context.Context, space, runID string, by ringi.Pri
 		if s.finished != nil {
 			return fmt.Errorf("cancel run %s: %w: %s", runID, ringi.ErrFinal, s.finished.Status)
 		}
-		err = e.cancelOwned(ctx, s, by, reason, now)
+		err = ringi.ErrBusy
+		if now || !e.gateRuns(s) {
+			err = e.cancelOwned(ctx, s, by, reason, now)
+		}
 		if errors.Is(err, ringi.ErrBusy) {
 			err = e.cancelRunning(ctx, s, by, reason, now)
+		}
+		if g := e.opened.find(s.id); err == nil && now && g != nil {
+			g.cut()
 		}
 		if _, moved := errors.AsType[*ringi.RequestStateError](err); moved || errors.Is(err, ringi.ErrConflict) {
 			continue
@@ -147,13 +153,9 @@ func closeAll(s *state, ch *change, code ringi.ResultCode, text string) {
 			closed[r.call] = true
 		}
 	}
-	t := s.turn()
-	if t == nil {
-		return
-	}
 	var open []ringi.FinishedCall
-	for _, c := range t.calls {
-		if c.result != nil || closed[c] {
+	for _, c := range s.unanswered() {
+		if closed[c] {
 			continue
 		}
 		f := ringi.FinishedCall{Call: c.judged.ID, Outcome: ringi.OutcomeNotExecuted, Code: code, Origin: ringi.OriginEngine, Error: "not executed: " + text}

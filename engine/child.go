@@ -76,7 +76,11 @@ func (a *activation) parentageOf(p *parentage, callID string) {
 	if a.parent != nil {
 		p.depth, p.tree = a.parent.depth+1, a.parent.tree
 	} else {
-		a.treeOnce.Do(func() { a.tree = &tree{limit: l.ToolCalls} })
+		a.treeOnce.Do(func() {
+			if a.tree == nil {
+				a.tree = &tree{limit: l.ToolCalls}
+			}
+		})
 		p.depth, p.tree = 1, a.tree
 		p.tree.own.Store(int64(a.s.calls))
 	}

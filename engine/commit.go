@@ -134,7 +134,10 @@ func (e *Engine) build(s *state, l *lease, ch *change, at time.Time) (*ringi.Com
 	c.Row.Space, c.Row.ID, c.Row.Status, c.Row.Reason = s.space, s.id, ch.status, ch.reason
 	c.Row.Seq, c.Row.Head = chain.Seq, chain.Head
 	c.Row.Deadline = time.Time{}
-	if ch.status.Waiting() {
+	switch {
+	case s.start != nil && s.start.Gate && !ch.status.Final():
+		c.Row.Deadline = e.due(s, ch, at)
+	case ch.status.Waiting():
 		c.Row.Deadline = ch.deadline(s)
 	}
 	mac, err := e.commitMAC(s.id, chain)
@@ -246,11 +249,9 @@ func (s *state) replace(fresh *state) {
 // freshCalls are the open calls that this activation judged itself.
 func freshCalls(s *state) []*call {
 	var out []*call
-	if t := s.turn(); t != nil {
-		for _, c := range t.calls {
-			if c.fresh && c.result == nil && c.request == nil {
-				out = append(out, c)
-			}
+	for _, c := range s.unanswered() {
+		if c.fresh && c.request == nil {
+			out = append(out, c)
 		}
 	}
 	return out

@@ -66,7 +66,9 @@ func (m *conversation) add(e *Engine, s *state) {
 		m.mark = higher(m.mark, s.start.Mark)
 	}
 	for _, t := range s.turns {
-		m.msgs = t.messages(m.msgs)
+		if !s.start.Gate { // a foreign loop keeps its own conversation
+			m.msgs = t.messages(m.msgs)
+		}
 		for _, c := range t.calls {
 			m.mark = higher(m.mark, e.classOf(c))
 			m.untrusted = m.untrusted || e.untrusted(c)
@@ -202,6 +204,10 @@ func (c *call) toolCall() ringi.ToolCall {
 // prepareMessages builds what the model is sent: the thread's messages, the
 // run's own, and every turn so far.
 func (a *activation) prepareMessages() {
+	if a.s.start.Gate {
+		a.msgs, a.mark = nil, a.markOf()
+		return
+	}
 	a.msgs = make([]ringi.Message, 0, len(a.prior.msgs)+len(a.s.start.Messages)+3)
 	a.msgs = append(append(a.msgs, a.prior.msgs...), a.s.start.Messages...)
 	a.mark = higher(a.prior.mark, a.s.start.Mark)
@@ -213,6 +219,9 @@ func (a *activation) prepareMessages() {
 // extendMessages takes closed turns in. at remembers what each turn was sent,
 // so that judging again sees the messages of its step.
 func (a *activation) extendMessages() {
+	if a.s.start.Gate {
+		return // the messages are the foreign loop's
+	}
 	for a.built < len(a.s.turns) {
 		t := a.s.turns[a.built]
 		if len(a.at) == a.built {

@@ -49,6 +49,9 @@ type Config struct {
 	// Keyring signs requests and decisions and authenticates commits. nil works
 	// unsigned over a store that never had a key.
 	Keyring *sign.Keyring
+	// GateIdle is how long the run of a gate stays open with nothing open in
+	// it: zero 72 h, negative for ever.
+	GateIdle time.Duration
 	// Lease is how long a silent engine keeps its runs: zero 30 s. It beats
 	// every third of that while it has running runs.
 	Lease time.Duration
@@ -127,6 +130,7 @@ type Engine struct {
 	judges  judges
 	log     *slog.Logger
 	heart   *heart
+	opened  opened
 	// hasFuncs says that a function of the user's judges calls.
 	hasFuncs bool
 	offers   offers
@@ -157,6 +161,7 @@ func New(cfg Config) (*Engine, error) {
 	}
 	orDuration(&cfg.Expiry, 72*time.Hour)
 	orDuration(&cfg.UseBy, 24*time.Hour)
+	orDuration(&cfg.GateIdle, 72*time.Hour)
 	orDuration(&cfg.Lease, 30*time.Second)
 	if err := check(cfg); err != nil {
 		return nil, fmt.Errorf("check configuration: %w", err)

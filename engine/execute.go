@@ -124,12 +124,14 @@ func (a *activation) execute(ctx context.Context, tool ringi.Tool, g grant, key 
 	if !ok {
 		return outcome{fin: failed(g.callID, ringi.CodeNotDone, "tool has no handler here")}
 	}
+	return a.invoke(ctx, handler, tool, g, key, begun)
+}
+
+// invoke runs a handler under a grant: a tool's own, or a gate's loop's.
+func (a *activation) invoke(ctx context.Context, handler ringi.ToolHandler, tool ringi.Tool, g grant, key string, begun time.Time) outcome {
 	call := a.s.call(g.callID).toolCall()
 	a.tellToolStart(ctx, call)
-	limit := a.s.start.Limits.ToolTimeout
-	if tool.Timeout > 0 && (limit <= 0 || tool.Timeout < limit) {
-		limit = tool.Timeout
-	}
+	limit := timeLimit(a.s.start.Limits, tool)
 	p := a.toolContext(&a.calling, &g, key, limit)
 	defer p.ctx.Cancel()
 	if c := a.s.call(g.callID); c.value != nil && c.input == c.judged.Input {
@@ -146,6 +148,15 @@ func (a *activation) execute(ctx context.Context, tool ringi.Tool, g grant, key 
 		out.fin.Class = *m
 	}
 	return out
+}
+
+// timeLimit is how long a call of the tool may take; 0 or less for no limit.
+func timeLimit(l ringi.Limits, tool ringi.Tool) time.Duration {
+	limit := l.ToolTimeout
+	if tool.Timeout > 0 && (limit <= 0 || tool.Timeout < limit) {
+		limit = tool.Timeout
+	}
+	return limit
 }
 
 // overslept reports whether more than limit has passed by the larger of the

@@ -48,6 +48,7 @@ type call struct {
 	judged    *ringi.JudgedCall
 	input     ringi.Input // what would run: the model's, or a person's
 	started   []*ringi.ToolStarted
+	startedAt time.Time // of the newest start
 	result    *ringi.ToolResult
 	class     ringi.DataClass // of the result, where it is not the tool's own
 	request   *request        // the newest that asks for leave, input or a result
@@ -113,6 +114,8 @@ func (s *state) applyBody(ev *ringi.Event) string {
 		s.start, s.firstAt = b, ev.At
 	case *ringi.ModelResponded:
 		return s.applyTurn(b)
+	case *ringi.CallJudged:
+		return s.applyJudged(b)
 	case *ringi.ApprovalRequested:
 		return s.applyRequested(b)
 	case *ringi.InputProposed:
@@ -130,7 +133,7 @@ func (s *state) applyBody(ev *ringi.Event) string {
 	case *ringi.RequestClosed:
 		return s.applyClosed(b)
 	case *ringi.ToolStarted:
-		return s.applyStarted(b)
+		return s.applyStarted(b, ev.At)
 	case *ringi.ToolFinished:
 		return s.applyFinished(b)
 	case *ringi.OutcomeUnknown:
@@ -151,6 +154,9 @@ func (s *state) applyBody(ev *ringi.Event) string {
 }
 
 func (s *state) applyTurn(b *ringi.ModelResponded) string {
+	if s.start.Gate {
+		return "turn of a model in a gate's run"
+	}
 	if t := s.turn(); t != nil && t.open() {
 		return "a turn is open"
 	}
@@ -185,6 +191,27 @@ func (s *state) applyTurn(b *ringi.ModelResponded) string {
 	return ""
 }
 
+// applyJudged takes in a call of a gate: a turn of its own, which may be open
+// beside others.
+func (s *state) applyJudged(b *ringi.CallJudged) string {
+	if !s.start.Gate {
+		return "call of a gate in another run"
+	}
+	if want := len(s.turns) + 1; b.Number != want {
+		return fmt.Sprintf("call %d, want %d", b.Number, want)
+	}
+	t := &turn{ev: &ringi.ModelResponded{Step: b.Number}}
+	j, c := &b.Call, t.blocks(1)(0)
+	c.step, c.judged, c.input, c.verdict, c.asks = b.Number, j, j.Input, j.Verdict, j.Asks
+	if j.Code != "" {
+		c.result = refusal(c)
+	}
+	t.calls[0] = c
+	s.turns = append(s.turns, t)
+	s.calls++
+	return ""
+}
+
 // blocks makes room for the calls of a turn.
 func (t *turn) blocks(n int) func(int) *call {
 	if n == 1 {
@@ -197,7 +224,7 @@ func (t *turn) blocks(n int) func(int) *call {
 }
 
 func (s *state) applyEnd(b *ringi.RunFinished) string {
-	if t := s.turn(); t != nil && t.open() {
+	if len(s.unanswered()) > 0 {
 		return "run ended with an open call"
 	}
 	if len(s.openRequests()) > 0 {
@@ -342,7 +369,7 @@ func (s *state) applyClosed(b *ringi.RequestClosed) string {
 	return ""
 }
 
-func (s *state) applyStarted(b *ringi.ToolStarted) string {
+func (s *state) applyStarted(b *ringi.ToolStarted, at time.Time) string {
 	c := s.call(b.Call)
 	switch {
 	case c == nil:
@@ -360,7 +387,7 @@ func (s *state) applyStarted(b *ringi.ToolStarted) string {
 	if c.asked() {
 		return "start of a call that is still asked"
 	}
-	c.started = append(c.started, b)
+	c.started, c.startedAt = append(c.started, b), at
 	return ""
 }
 
@@ -422,6 +449,28 @@ func (s *state) turn() *turn {
 		return nil
 	}
 	return s.turns[len(s.turns)-1]
+}
+
+// unanswered returns the calls without a result: those of the newest turn, or,
+// of a gate's run, of any.
+func (s *state) unanswered() []*call {
+	t := s.turn()
+	if t == nil {
+		return nil
+	}
+	open := s.turns[len(s.turns)-1:]
+	if s.start.Gate {
+		open = s.turns
+	}
+	var out []*call
+	for _, t := range open {
+		for _, c := range t.calls {
+			if c.result == nil {
+				out = append(out, c)
+			}
+		}
+	}
+	return out
 }
 
 // open reports whether a call of the turn has no result.

@@ -157,7 +157,7 @@ func (j *judging) conclude(c *ringi.JudgedCall, tool ringi.Tool) {
 	switch v.Status {
 	case ringi.NotApplicable, ringi.Approved:
 		switch {
-		case tool.External:
+		case tool.External && !j.a.gate:
 			c.Asks = ringi.KindResult
 		case len(tool.InputRequired) > 0:
 			c.Asks = ringi.KindInput
@@ -166,7 +166,7 @@ func (j *judging) conclude(c *ringi.JudgedCall, tool ringi.Tool) {
 		}
 	case ringi.UserApproval:
 		c.Asks = ringi.KindApproval
-		if tool.External {
+		if tool.External && !j.a.gate {
 			c.Asks = ringi.KindResult
 		} else if len(tool.InputRequired) > 0 {
 			c.Asks = ringi.KindApprovalAndInput

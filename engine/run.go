@@ -102,11 +102,15 @@ type activation struct {
 	treeOnce   sync.Once
 	funcsAsked bool // a function of the user judged a call
 	panicked   bool // in our own code: the claim counts as an attempt
+	gate       bool // of a foreign loop: the lease is held for a commit alone
 }
 
 func (e *Engine) run(ctx context.Context, start ringi.RunStart, st *stream) (*ringi.Result, error) {
 	if err := e.mayWrite(); err != nil {
 		return nil, err
+	}
+	if e.cfg.Model == nil {
+		return nil, errors.New("start run: engine has no model")
 	}
 	a, ev, err := e.begin(ctx, start)
 	if err != nil {
@@ -194,9 +198,6 @@ func (a *activation) rememberAgain(ctx context.Context) error {
 
 // begin makes the first event of a run, and refuses what must not start.
 func (e *Engine) begin(ctx context.Context, start ringi.RunStart) (*activation, *ringi.RunStarted, error) {
-	if e.cfg.Model == nil {
-		return nil, nil, errors.New("engine has no model")
-	}
 	at, err := e.now(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -330,15 +331,10 @@ func authored(ev *ringi.RunStarted, prior conversation) error {
 // openRun deals with a run that still waits on the thread: refuse, or withdraw
 // its requests and end it; never silently both.
 func (e *Engine) openRun(ctx context.Context, sp, thread string, start ringi.RunStart) error {
-	rows, err := e.store.Runs(ctx, ringi.RunQuery{Space: sp, Thread: thread, Limit: 1,
-		Status: []ringi.RunStatus{ringi.Queued, ringi.Running, ringi.WaitingForApproval, ringi.WaitingForInput, ringi.WaitingForOutcome}})
-	if err != nil {
-		return fmt.Errorf("find open run: %w", err)
+	row, open, err := e.openRunOf(ctx, sp, thread)
+	if err != nil || !open {
+		return err
 	}
-	if len(rows) == 0 {
-		return nil
-	}
-	row := rows[0]
 	if !start.WithdrawOpen || !row.Status.Waiting() || row.Status == ringi.WaitingForOutcome {
 		return fmt.Errorf("thread %s: %w: %s is %s", thread, ringi.ErrRunOpen, row.ID, row.Status)
 	}
@@ -352,6 +348,19 @@ func (e *Engine) openRun(ctx context.Context, sp, thread string, start ringi.Run
 	return nil // it has just ended by itself
 }
 
+// openRunOf finds the run of a thread that has not ended.
+func (e *Engine) openRunOf(ctx context.Context, space, thread string) (ringi.RunRow, bool, error) {
+	rows, err := e.store.Runs(ctx, ringi.RunQuery{Space: space, Thread: thread, Limit: 1,
+		Status: []ringi.RunStatus{ringi.Queued, ringi.Running, ringi.WaitingForApproval, ringi.WaitingForInput, ringi.WaitingForOutcome}})
+	if err != nil {
+		return ringi.RunRow{}, false, fmt.Errorf("find open run: %w", err)
+	}
+	if len(rows) == 0 {
+		return ringi.RunRow{}, false, nil
+	}
+	return rows[0], true, nil
+}
+
 func (e *Engine) resume(ctx context.Context, runID string, st *stream) (*ringi.Result, error) {
 	if err := e.mayWrite(); err != nil {
 		return nil, err
@@ -359,6 +368,9 @@ func (e *Engine) resume(ctx context.Context, runID string, st *stream) (*ringi.R
 	s, err := e.load(ctx, e.cfg.Space, runID)
 	if err != nil {
 		return nil, err
+	}
+	if s.start.Gate {
+		return e.tend(ctx, s)
 	}
 	a := &activation{e: e, s: s, st: st, id: s.id, space: s.space, l: lease{owner: e.heart.owner}, parent: parentOf(ctx)}
 	if st != nil {
@@ -589,6 +601,9 @@ func (a *activation) commit(ctx context.Context, build func() (*change, error)) 
 		ch, err := build()
 		if err != nil || ch == nil {
 			return err
+		}
+		if a.gate {
+			a.between(ch)
 		}
 		switch err = a.e.write(ctx, a.s, &a.l, ch); {
 		case err == nil:

@@ -253,7 +253,7 @@ func callOf(r *request) ringi.ToolCall {
 // outside is an activation that holds no lease: it judges and makes requests
 // for a decider, and drives nothing.
 func (e *Engine) outside(ctx context.Context, s *state, c *call) (*activation, *stepping, error) {
-	a := &activation{e: e, s: s, id: s.id, space: s.space, l: lease{owner: e.heart.owner}}
+	a := &activation{e: e, s: s, id: s.id, space: s.space, l: lease{owner: e.heart.owner}, gate: s.start.Gate}
 	a.setInfo()
 	if !e.asksFuncs(e.reg.Hooks(c.judged.Tool).NeedsApproval) && e.cfg.PrepareStep == nil {
 		// Nobody looks at messages: the step is its offer.
@@ -461,12 +461,20 @@ func (e *Engine) Expire(ctx context.Context, limit int) (int, error) {
 	}
 	n := 0
 	for _, row := range rows {
-		if !row.Status.Waiting() || row.Space != e.cfg.Space {
+		if row.Space != e.cfg.Space || !row.Status.Waiting() && !(row.Status == ringi.Running && row.Owner == "") {
 			continue
 		}
 		s, err := e.load(ctx, row.Space, row.ID)
 		if err != nil {
 			e.log.Warn("expire requests", "run", row.ID, "error", err)
+			continue
+		}
+		if s.start.Gate {
+			was := len(s.openRequests())
+			if _, err := e.tend(ctx, s); err != nil {
+				e.log.Warn("tend gate", "run", row.ID, "error", err)
+			}
+			n += max(was-len(s.openRequests()), 0)
 			continue
 		}
 		for _, r := range s.openRequests() {

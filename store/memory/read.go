@@ -134,7 +134,8 @@ func (d *data) runnable(row *ringi.RunRow, at int64) bool {
 	case row.Status == ringi.Queued:
 		return true
 	case row.Status == ringi.Running:
-		return row.Owner != "" // without one it is a gate's, between two calls
+		// Without an owner it is a gate's, between two calls.
+		return row.Owner != "" || reached(row.Deadline, timeOf(at))
 	case row.Status.Waiting():
 		return reached(row.Deadline, timeOf(at))
 	}

@@ -180,7 +180,7 @@ const readRunnable = `
 	  UNION ALL
 	  SELECT n FROM (SELECT n FROM runs
 	    WHERE deadline <= ? AND corrupt = '' AND ` + nobodyHolds + `
-	      AND open = 1 AND +status <> 'queued' AND +status <> 'running' ORDER BY n LIMIT ?))
+	      AND open = 1 AND +status <> 'queued' AND (+status <> 'running' OR owner = '') ORDER BY n LIMIT ?))
 	ORDER BY n LIMIT ?`
 
 const nobodyHolds = `NOT EXISTS (SELECT 1 FROM owners WHERE owners.id = runs.owner AND owners.until > ?)`

@@ -1,0 +1,59 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ringi-dev/ringi"
+)
+
+// watchEvery is how often a row is looked at that another process may change.
+const watchEvery = 20 * time.Millisecond
+
+// Wait returns a request once it is settled: approved, denied, spent, expired,
+// withdrawn or stale. Where a person's edit or typed values took its place it
+// goes on to wait for the request that succeeds it, and returns that one. The
+// ctx bounds the waiting. It holds nothing but a goroutine, and looks at the
+// request's row every 20 ms: what any process decides is seen.
+func (e *Engine) Wait(ctx context.Context, requestID string) (ringi.ApprovalRequest, error) {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		row, err := e.store.Request(ctx, e.cfg.Space, requestID)
+		if err != nil {
+			return ringi.ApprovalRequest{}, fmt.Errorf("wait for request %s: %w", requestID, err)
+		}
+		if row.State != ringi.Pending {
+			s, r, err := e.find(ctx, e.cfg.Space, requestID)
+			if err != nil {
+				return ringi.ApprovalRequest{}, fmt.Errorf("wait for request %s: %w", requestID, err)
+			}
+			next := s.successorOf(r)
+			if next == nil {
+				v := e.view(ctx, s, r)
+				if v.State == ringi.Pending {
+					v.State = row.State // past its time, and nobody wrote it yet
+				}
+				return v, nil
+			}
+			requestID = next.ev.Request
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return ringi.ApprovalRequest{}, fmt.Errorf("wait for request %s: %w", requestID, context.Cause(ctx))
+		case <-tick.C:
+		}
+	}
+}
+
+// successorOf is the request that took r's place, or nil.
+func (s *state) successorOf(r *request) *request {
+	for _, o := range s.requests {
+		if o.ev.Replaces == r.ev.Request && o != r {
+			return o
+		}
+	}
+	return nil
+}
