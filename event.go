@@ -112,6 +112,9 @@ type RunStarted struct {
 	Runtime    json.RawMessage `json:"runtime,omitempty"`
 	// Gate is set for the run of a foreign loop's gate.
 	Gate bool `json:"gate,omitempty"`
+	// Imported is set for a run that was made of a history which its client
+	// kept: its messages are not trusted, and it ends with its one turn.
+	Imported bool `json:"imported,omitempty"`
 }
 
 // JudgedCall is one call of a turn with its verdict. An automatic approval or

@@ -26,6 +26,7 @@ func runStarted(c *codec, v *ringi.RunStarted) {
 	objects(c, "messages", may, &v.Messages, message)
 	raw(c, "runtime", &v.Runtime)
 	fact(c, "gate", &v.Gate)
+	fact(c, "imported", &v.Imported)
 }
 
 func judges(c *codec, v *ringi.Judges) {

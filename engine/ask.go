@@ -161,8 +161,8 @@ func (a *activation) request(at time.Time, k *ask) (*ringi.ApprovalRequested, ri
 	if k.proposed {
 		ev.Input = k.input
 	}
-	if e.cfg.Expiry > 0 && k.kind != ringi.KindOutcome {
-		ev.ExpiresAt = at.Add(e.cfg.Expiry)
+	if d := a.expiry(); d > 0 && k.kind != ringi.KindOutcome {
+		ev.ExpiresAt = at.Add(d)
 	}
 	ev.Digest = e.digest(s, ev, k.judged.Tool, k.input)
 	if e.cfg.Keyring != nil {
@@ -179,6 +179,15 @@ func (a *activation) request(at time.Time, k *ask) (*ringi.ApprovalRequested, ri
 		ev.Verdict = ringi.Verdict{}
 	}
 	return ev, e.row(s, ev, k), nil
+}
+
+// expiry is how long the run's requests wait; 0 or less for ever.
+func (a *activation) expiry() time.Duration {
+	d := a.e.cfg.Expiry
+	if a.s.start.Imported && (d <= 0 || d > tokenLife) {
+		return tokenLife
+	}
+	return d
 }
 
 // requestID derives a request's id from its run, step, position and number.

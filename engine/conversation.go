@@ -52,7 +52,10 @@ func (e *Engine) remember(ctx context.Context, sp, thread string) (conversation,
 
 // add takes an ended run in.
 func (m *conversation) add(e *Engine, s *state) {
-	m.msgs = append(m.msgs, s.start.Messages...)
+	kept := s.start.Gate || s.start.Imported // by a foreign loop, or by a client
+	if !kept {
+		m.msgs = append(m.msgs, s.start.Messages...)
+	}
 	for i := range s.start.Messages {
 		switch msg := &s.start.Messages[i]; {
 		case msg.Role != ringi.RoleUser:
@@ -66,7 +69,7 @@ func (m *conversation) add(e *Engine, s *state) {
 		m.mark = higher(m.mark, s.start.Mark)
 	}
 	for _, t := range s.turns {
-		if !s.start.Gate { // a foreign loop keeps its own conversation
+		if !kept {
 			m.msgs = t.messages(m.msgs)
 		}
 		for _, c := range t.calls {

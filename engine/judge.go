@@ -102,7 +102,7 @@ func refuse(c *ringi.JudgedCall, code ringi.ResultCode, source, text string) {
 // verdict asks the rungs, the floor and the rule.
 func (j *judging) verdict(ctx context.Context, tool ringi.Tool, call ringi.ToolCall) ringi.Verdict {
 	e := j.a.e
-	info := ringi.CallInfo{Call: call, Tool: tool, Run: j.a.info, MessagesTrusted: true, Runtime: j.a.s.start.Runtime}
+	info := ringi.CallInfo{Call: call, Tool: tool, Run: j.a.info, MessagesTrusted: !j.a.s.start.Imported, Runtime: j.a.s.start.Runtime}
 	needs := e.reg.Hooks(tool.Name).NeedsApproval
 	if e.asksFuncs(needs) || j.st.tighten.Func != nil || len(j.st.tighten.Tools) > 0 || j.a.parent != nil {
 		// Functions get copies: what they change changes nothing that runs.

@@ -57,7 +57,7 @@ func (e *Engine) propose(ctx context.Context, s *state, r *request, d ringi.Deci
 func (e *Engine) canPropose(s *state, r *request) bool {
 	a := &activation{e: e, s: s}
 	_, ok := e.reg.Tool(r.call.judged.Tool)
-	return ok && (s.start.Gate || e.cfg.Model != nil) && e.reg.Digest(r.call.judged.Tool) == r.ev.ToolDigest && a.mayJudge() == nil
+	return ok && (s.start.Gate || s.start.Imported || e.cfg.Model != nil) && e.reg.Digest(r.call.judged.Tool) == r.ev.ToolDigest && a.mayJudge() == nil
 }
 
 // recordProposal leaves the proposal to the run's owner, or to the next Resume.

@@ -198,6 +198,11 @@ func (a *activation) rememberAgain(ctx context.Context) error {
 
 // begin makes the first event of a run, and refuses what must not start.
 func (e *Engine) begin(ctx context.Context, start ringi.RunStart) (*activation, *ringi.RunStarted, error) {
+	return e.beginAs(ctx, start, "")
+}
+
+// beginAs begins a run under an id that is known already; empty makes one.
+func (e *Engine) beginAs(ctx context.Context, start ringi.RunStart, id string) (*activation, *ringi.RunStarted, error) {
 	at, err := e.now(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -208,7 +213,9 @@ func (e *Engine) begin(ctx context.Context, start ringi.RunStart) (*activation, 
 	if !known {
 		thread = e.cfg.NewID("thr_", at)
 	}
-	id := e.cfg.NewID("run_", at)
+	if id == "" {
+		id = e.cfg.NewID("run_", at)
+	}
 	a.id, a.space = id, sp
 	a.s = &a.first
 	*a.s = state{space: sp, id: id, row: ringi.RunRow{Space: sp, ID: id, Thread: thread, Agent: e.agent(start)},
@@ -387,7 +394,7 @@ func (e *Engine) resume(ctx context.Context, runID string, st *stream) (*ringi.R
 		a.setInfo()
 		return a.result(ctx), nil
 	}
-	if e.cfg.Model == nil {
+	if e.cfg.Model == nil && !s.start.Imported {
 		return nil, fmt.Errorf("resume run %s: engine has no model", runID)
 	}
 	if err := a.mayJudge(); err != nil {
@@ -525,6 +532,8 @@ func (a *activation) drive(ctx context.Context) (*ringi.Result, error) {
 			err = a.end(ctx, ringi.Failed, ringi.ReasonDeniedTooOften, "")
 		case t != nil && t.open():
 			waits, err = a.closeTurn(ctx)
+		case s.start.Imported:
+			err = a.end(ctx, ringi.Completed, ringi.ReasonCompleted, "")
 		default:
 			err = a.step(ctx)
 		}

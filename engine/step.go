@@ -247,15 +247,21 @@ func (a *activation) makeOffer(zone ringi.TrustZone, narrow []string) offered {
 // mayRead ends the run where the conversation holds data that the model's zone
 // must not read: no model is called, whoever chose it.
 func (a *activation) mayRead(ctx context.Context, st *stepping) (bool, error) {
-	if st.zone == "" {
-		return true, nil
-	}
-	ceiling, ok := st.zone.Ceiling()
-	if ok && (a.mark == "" || a.mark.Rank() <= ceiling.Rank()) {
+	if !a.above(st.zone) {
 		return true, nil
 	}
 	return false, a.end(ctx, ringi.Failed, ringi.ReasonTrustZone,
 		fmt.Sprintf("the conversation holds %s, above the ceiling of zone %s", a.mark, st.zone))
+}
+
+// above reports whether the conversation holds data above a zone's ceiling. An
+// undeclared zone has none.
+func (a *activation) above(zone ringi.TrustZone) bool {
+	if zone == "" {
+		return false
+	}
+	ceiling, ok := zone.Ceiling()
+	return !ok || a.mark != "" && a.mark.Rank() > ceiling.Rank()
 }
 
 // claim takes the lease in a commit of its own: before a model call, and on

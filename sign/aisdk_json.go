@@ -15,6 +15,13 @@ const jsDepth = 512
 
 var errJSON = errors.New("not JSON")
 
+// ClientJSON gives the form that a JSON text has, whatever JavaScript client has
+// read it and written it again: two texts of one value as ECMAScript reads it
+// are equal. It serves comparisons of what a client kept, never a digest of
+// what runs: digits beyond a double are lost. An error says that the text is no
+// JSON (RFC 8259).
+func ClientJSON(text string) ([]byte, error) { return jsCanonical(text) }
+
 // jsCanonical gives what the AI SDK hashes of a JSON text: the text read as
 // ECMAScript's JSON.parse reads it, and written without blanks, with the keys of
 // every object in the order of their UTF-16 code units and everything else as

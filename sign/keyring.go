@@ -24,6 +24,7 @@ const (
 	PurposeDecision Purpose = "decision" // answers: [Keyring.SignDecision]
 	PurposeLog      Purpose = "log"      // commits: [Keyring.SignCommit]
 	PurposeCursor   Purpose = "cursor"   // cursors of lists and streams: [Keyring.Sign]
+	PurposeToken    Purpose = "token"    // turns that a client keeps: [Keyring.Sign]
 )
 
 // labels gives the first field of the tuples that a purpose signs.
@@ -32,6 +33,7 @@ var labels = map[Purpose]string{
 	PurposeDecision: "ringi-decision-v1",
 	PurposeLog:      "ringi-commit-v1",
 	PurposeCursor:   "ringi-cursor-v1",
+	PurposeToken:    "ringi-token-v1",
 }
 
 // MinSecret and MaxSecret bound the length of a secret in bytes.

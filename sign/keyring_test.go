@@ -259,7 +259,7 @@ func TestS19_KeysPerPurposeDiffer(t *testing.T) {
 	ring := testRing(t, 1)
 	secret := secretOf(1, 32)
 	seen := map[string]string{string(secret): "the secret itself"}
-	for _, use := range []string{"id", "check", string(PurposeApproval), string(PurposeDecision), string(PurposeLog), string(PurposeCursor)} {
+	for _, use := range []string{"id", "check", string(PurposeApproval), string(PurposeDecision), string(PurposeLog), string(PurposeCursor), string(PurposeToken)} {
 		derived, err := derive(secret, use)
 		if err != nil {
 			t.Fatal(err)
@@ -269,8 +269,8 @@ func TestS19_KeysPerPurposeDiffer(t *testing.T) {
 		}
 		seen[string(derived)] = use
 	}
-	if len(labels) != 4 {
-		t.Errorf("%d purposes; this test knows 4", len(labels))
+	if len(labels) != 5 {
+		t.Errorf("%d purposes; this test knows 5", len(labels))
 	}
 
 	// The same fields, each purpose's signature against every other.
@@ -295,7 +295,7 @@ func TestS19_KeysPerPurposeDiffer(t *testing.T) {
 	}
 }
 
-func TestSign_FreeFormIsForCursorsOnly(t *testing.T) {
+func TestSign_FreeFormIsForCursorsAndTokensOnly(t *testing.T) {
 	ring := testRing(t, 1)
 	for _, purpose := range []Purpose{PurposeApproval, PurposeDecision, PurposeLog, "", "webhook", "id", "check"} {
 		if got, err := ring.Sign(purpose, "store", "digest"); err == nil {

@@ -11,13 +11,13 @@ import (
 	"sync"
 )
 
-// Sign signs fields for a purpose that has no method of its own, which is
-// [PurposeCursor] so far: the tuple is the purpose's label, the key id and
+// Sign signs fields for a purpose that has no method of its own:
+// [PurposeCursor] and [PurposeToken]. The tuple is the purpose's label, the key id and
 // fields. Another purpose is an error, so that nobody makes an approval, a
 // decision or a commit by a way around their checks. The text has the form of
 // [Keyring.SignRequest]; the errors are the same.
 func (k *Keyring) Sign(purpose Purpose, fields ...string) (string, error) {
-	if purpose != PurposeCursor {
+	if !purpose.free() {
 		return "", fmt.Errorf("sign: purpose %q has no free form", purpose)
 	}
 	var text [signatureSize]byte
@@ -31,7 +31,7 @@ func (k *Keyring) Sign(purpose Purpose, fields ...string) (string, error) {
 // Verify is the counterpart of [Keyring.Sign], with the errors of
 // [Keyring.VerifyRequest].
 func (k *Keyring) Verify(purpose Purpose, signature string, fields ...string) error {
-	if purpose != PurposeCursor {
+	if !purpose.free() {
 		return fmt.Errorf("verify: purpose %q has no free form", purpose)
 	}
 	if err := k.verify(purpose, signature, fields...); err != nil {
@@ -39,6 +39,9 @@ func (k *Keyring) Verify(purpose Purpose, signature string, fields ...string) er
 	}
 	return nil
 }
+
+// free reports whether the purpose has no method of its own.
+func (p Purpose) free() bool { return p == PurposeCursor || p == PurposeToken }
 
 // sign appends the signature of the first key.
 func (k *Keyring) sign(dst []byte, purpose Purpose, fields ...string) ([]byte, error) {

@@ -61,6 +61,9 @@ func New(o Options) *Store {
 // restart finds, and of two processes on one store.
 func (s *Store) Restart() *Store { return &Store{opts: s.opts, d: s.d} }
 
+// Volatile reports that what the store holds ends with the process.
+func (s *Store) Volatile() bool { return true }
+
 // Close ends the use of this store; other stores on the same data go on. A
 // second Close does nothing.
 func (s *Store) Close() error {
