@@ -240,6 +240,8 @@ type RequestClosed struct {
 	Successor string       `json:"successor,omitempty"`
 	// Again is set where the call is to be judged and asked anew.
 	Again bool `json:"again,omitempty"`
+	// By is who withdrew, handed over or extended it; zero for time and checks.
+	By Principal `json:"by,omitzero"`
 }
 
 // ToolStarted is committed before an approved call, a write or an undeclared

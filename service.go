@@ -1,11 +1,54 @@
 package ringi
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
-// Service is what an inbox, an API and a client speak.
+// Service is what an inbox, an API and a client speak. It takes principals as
+// authenticated by its caller, and holds them against what a run records; who
+// may see what is the caller's to keep.
 type Service interface {
+	RunService
+	RequestService
+	// Agents lists the agents that runs are started for, by name.
+	Agents(ctx context.Context) ([]AgentInfo, error)
+	// Offered returns what a run would be offered, and what it would be
+	// refused. run.Agent names the agent.
+	Offered(ctx context.Context, run RunInfo) (Offer, error)
+	// Withheld says of every tool of the agent's what it is to a caller without
+	// an approval step.
+	Withheld(ctx context.Context, agent string) ([]Withheld, error)
+}
+
+// AgentInfo is what a list of agents shows.
+type AgentInfo struct {
+	Name  string    `json:"name"`
+	Zone  TrustZone `json:"zone,omitempty"`
+	Tools []string  `json:"tools,omitempty"`
+}
+
+// RunService starts, shows and ends runs.
+type RunService interface {
 	// Run starts a run and returns when it ended or waits for a person.
 	Run(ctx context.Context, s RunStart) (*Result, error)
+	// Enqueue starts a run that a worker goes on with, and returns at once.
+	Enqueue(ctx context.Context, s RunStart) (*Result, error)
+	// Status returns a run as it stands. It drives nothing.
+	Status(ctx context.Context, runID string) (*Result, error)
+	// Row returns a run's row alone: the cheapest look at it.
+	Row(ctx context.Context, runID string) (RunRow, error)
+	// Runs lists runs, newest first.
+	Runs(ctx context.Context, q RunQuery) ([]RunRow, error)
+	// Events returns the log events of a run after a sequence number, checked.
+	Events(ctx context.Context, runID string, after int64) ([]Event, error)
+	// Cancel ends a run: its open requests are withdrawn, a call in flight is
+	// recorded first, or cut with now.
+	Cancel(ctx context.Context, runID string, by Principal, reason string, now bool) error
+}
+
+// RequestService shows and settles requests.
+type RequestService interface {
 	// Decide records a decision. It never runs a tool and never asks a model.
 	Decide(ctx context.Context, d Decision) (Settled, error)
 	// Request returns one request, read from the checked log.
@@ -15,9 +58,15 @@ type Service interface {
 	// TakeBack takes an approval back until it is spent: by its author, or an
 	// admin.
 	TakeBack(ctx context.Context, requestID string, by Principal, reason string) (Settled, error)
-	// Cancel ends a run: its open requests are withdrawn, a call in flight is
-	// recorded first, or cut with now.
-	Cancel(ctx context.Context, runID string, by Principal, reason string, now bool) error
+	// Withdraw closes a pending request, by an initiator of its run or an
+	// admin; the model reads the reason.
+	Withdraw(ctx context.Context, requestID string, by Principal, reason string) (Settled, error)
+	// Reassign hands a pending request over: a successor names who may decide.
+	Reassign(ctx context.Context, requestID string, to Deciders, by Principal, reason string) (Settled, error)
+	// Extend gives a pending request more time: a successor waits until then.
+	Extend(ctx context.Context, requestID string, until time.Time, by Principal, reason string) (Settled, error)
+	// Wait returns a request once it is settled.
+	Wait(ctx context.Context, requestID string) (ApprovalRequest, error)
 }
 
 // Settled is what a decision led to.

@@ -146,6 +146,7 @@ func requestClosed(c *codec, v *ringi.RequestClosed) {
 	text(c, "why", may, &v.Why)
 	text(c, "successor", may, &v.Successor)
 	fact(c, "again", &v.Again)
+	object(c, "by", unless(v.By.IsZero()), &v.By, principal)
 }
 
 func toolStarted(c *codec, v *ringi.ToolStarted) {

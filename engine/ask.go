@@ -34,6 +34,11 @@ type ask struct {
 	supplied   []string
 	replaces   string
 	why        string // kind outcome
+
+	// deciders and expires are a person's, where a request was handed over or
+	// extended; zero for what run and configuration say.
+	deciders ringi.Deciders
+	expires  time.Time
 }
 
 // previews prepares the requests of a fresh turn, with a preview each.
@@ -163,6 +168,12 @@ func (a *activation) request(at time.Time, k *ask) (*ringi.ApprovalRequested, ri
 	}
 	if d := a.expiry(); d > 0 && k.kind != ringi.KindOutcome {
 		ev.ExpiresAt = at.Add(d)
+	}
+	if !k.expires.IsZero() {
+		ev.ExpiresAt = k.expires
+	}
+	if !k.deciders.IsZero() {
+		ev.Deciders = k.deciders
 	}
 	ev.Digest = e.digest(s, ev, k.judged.Tool, k.input)
 	if e.cfg.Keyring != nil {

@@ -26,6 +26,9 @@ type change struct {
 	progress bool
 	// settle marks a settler's change.
 	settle bool
+	// outside is the activation of a change that puts a request without driving
+	// its run.
+	outside *activation
 
 	// Most changes hold one or two events: these are their memory, and that of
 	// the store's commit, so that a change is one allocation.

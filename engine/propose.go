@@ -33,7 +33,7 @@ func (e *Engine) propose(ctx context.Context, s *state, r *request, d ringi.Deci
 	defer e.heart.leave(a)
 	prop := &ringi.InputProposed{Request: r.ev.Request, Digest: d.Digest, Answer: d.Answer, Input: d.Input, By: d.By, Channel: d.Channel, AndApprove: d.AndApprove}
 	ch := &change{progress: true, bodies: []ringi.EventBody{prop}}
-	if err := a.replaceBy(ctx, ch, r, k); err != nil {
+	if err := a.replaceBy(ctx, ch, r, k, otherInput); err != nil {
 		return ringi.Settled{}, err
 	}
 	ch.release = true
@@ -105,7 +105,7 @@ func (a *activation) takeProposal(ctx context.Context, r *request) error {
 			return nil, nil
 		}
 		ch := &change{progress: true}
-		err := a.replaceBy(ctx, ch, now, k)
+		err := a.replaceBy(ctx, ch, now, k, otherInput)
 		ch.release, ch.status = false, ringi.Running
 		return ch, err
 	})
@@ -135,10 +135,13 @@ func mayFollow(next *request, d ringi.Decision) bool {
 	return d.Answer == ringi.Fill || string(next.ev.Input) == d.Input
 }
 
-// replaceBy closes a request as stale and puts its successor.
-func (a *activation) replaceBy(ctx context.Context, ch *change, r *request, k *ask) error {
-	next := requestID(a.s.id, k.step, k.pos, k.n)
-	ch.add(&ringi.RequestClosed{Request: r.ev.Request, State: ringi.Stale, Why: "a person proposed other input", Successor: next})
+// otherInput closes the request that a proposal takes the place of.
+var otherInput = ringi.RequestClosed{Why: "a person proposed other input"}
+
+// replaceBy closes a request as stale, as said, and puts its successor.
+func (a *activation) replaceBy(ctx context.Context, ch *change, r *request, k *ask, closed ringi.RequestClosed) error {
+	closed.Request, closed.State, closed.Successor = r.ev.Request, ringi.Stale, requestID(a.s.id, k.step, k.pos, k.n)
+	ch.add(&closed)
 	ch.changes = append(ch.changes, ringi.RequestChange{ID: r.ev.Request, From: ringi.Pending, To: ringi.Stale, Live: true})
 	return a.put(ctx, ch, []*ask{k})
 }

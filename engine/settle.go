@@ -139,26 +139,32 @@ func (e *Engine) mayAnswer(ctx context.Context, s *state, r *request, d ringi.De
 	if err := policy.MayDecide(rule, d.By, d.Answer, r.ev.ProposedBy); err != nil {
 		return err
 	}
+	if err := checkAnswer(tool, s.start.Limits, d); err != nil {
+		return err
+	}
+	if d.Answer == ringi.Approve || d.Answer == ringi.Respond {
+		return e.notDeniedNow(ctx, s, r)
+	}
+	return nil
+}
+
+// checkAnswer checks what a person wrote: a result, other input, typed values.
+func checkAnswer(tool ringi.Tool, l ringi.Limits, d ringi.Decision) error {
 	switch d.Answer {
 	case ringi.Respond, ringi.Ran:
 		if err := ringi.CheckResultDefinition(tool, d.Result); err != nil && d.Answer == ringi.Respond {
 			return fmt.Errorf("%w: %w", ringi.ErrAnswer, err)
 		}
 	case ringi.Edit:
-		lim := strictjson.Limits{Bytes: s.start.Limits.InputBytes, Depth: s.start.Limits.InputDepth}
+		lim := strictjson.Limits{Bytes: l.InputBytes, Depth: l.InputDepth}
 		if _, err := strictjson.ParseObject(d.Input, lim); err != nil && !strictjson.IsEmptyObject(d.Input) {
-			return &ringi.InputError{Tool: r.call.judged.Tool, Code: ringi.CodeInvalidInput, Err: err}
+			return &ringi.InputError{Tool: tool.Name, Code: ringi.CodeInvalidInput, Err: err}
 		}
 	case ringi.Fill:
-		if n := s.start.Limits.InputBytes; n > 0 && len(d.Input) > n {
+		if n := l.InputBytes; n > 0 && len(d.Input) > n {
 			return fmt.Errorf("%w: typed values", ringi.ErrTooLarge)
 		}
-		if err := ringi.CheckValues(tool, d.Input); err != nil {
-			return err
-		}
-	}
-	if d.Answer == ringi.Approve || d.Answer == ringi.Respond {
-		return e.notDeniedNow(ctx, s, r)
+		return ringi.CheckValues(tool, d.Input)
 	}
 	return nil
 }
@@ -460,34 +466,42 @@ func (e *Engine) Expire(ctx context.Context, limit int) (int, error) {
 		return 0, err
 	}
 	n := 0
-	for _, row := range rows {
-		if row.Space != e.cfg.Space || !row.Status.Waiting() && !(row.Status == ringi.Running && row.Owner == "") {
-			continue
-		}
-		s, err := e.load(ctx, row.Space, row.ID)
-		if err != nil {
-			e.log.Warn("expire requests", "run", row.ID, "error", err)
-			continue
-		}
-		if s.start.Gate {
-			was := len(s.openRequests())
-			if _, err := e.tend(ctx, s); err != nil {
-				e.log.Warn("tend gate", "run", row.ID, "error", err)
-			}
-			n += max(was-len(s.openRequests()), 0)
-			continue
-		}
-		for _, r := range s.openRequests() {
-			deadline := r.ev.ExpiresAt
-			if r.state == ringi.Granted {
-				deadline = r.decided.UseBy
-			}
-			if past(deadline, at) && e.expire(ctx, s, r) {
-				n++
-			}
+	for i := range rows {
+		if row := &rows[i]; row.Space == e.cfg.Space {
+			n += e.expireRun(ctx, row, at)
 		}
 	}
 	return n, nil
+}
+
+// expireRun closes the requests of one run that are past their time.
+func (e *Engine) expireRun(ctx context.Context, row *ringi.RunRow, at time.Time) int {
+	if !row.Status.Waiting() && !(row.Status == ringi.Running && row.Owner == "") {
+		return 0
+	}
+	s, err := e.load(ctx, row.Space, row.ID)
+	if err != nil {
+		e.log.Warn("expire requests", "run", row.ID, "error", err)
+		return 0
+	}
+	if s.start.Gate {
+		was := len(s.openRequests())
+		if _, err := e.tend(ctx, s); err != nil {
+			e.log.Warn("tend gate", "run", row.ID, "error", err)
+		}
+		return max(was-len(s.openRequests()), 0)
+	}
+	n := 0
+	for _, r := range s.openRequests() {
+		deadline := r.ev.ExpiresAt
+		if r.state == ringi.Granted {
+			deadline = r.decided.UseBy
+		}
+		if past(deadline, at) && e.expire(ctx, s, r) {
+			n++
+		}
+	}
+	return n
 }
 
 // Request returns one request, read from the checked log.

@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ringi-dev/ringi"
@@ -129,19 +131,38 @@ func (s *Stateless) resume(ctx context.Context, t ClientTurn, token string, answ
 	}
 	for _, d := range answers {
 		d.By, d.Channel = t.By, "client"
-		_, err := s.e.decide(ctx, d, false)
-		if _, first := errors.AsType[*ringi.DecidedError](err); err != nil && !first && !errors.Is(err, ringi.ErrSpent) && !s.ended(ctx, im) {
+		if err := s.decide(ctx, im.Run, d); err != nil {
 			return nil, err
 		}
 	}
 	return s.drive(ctx, im.Run)
 }
 
-// ended reports whether the run of a token has ended: its requests are closed,
-// and what came of it is told.
-func (s *Stateless) ended(ctx context.Context, im *imported) bool {
-	row, err := s.e.store.Row(ctx, s.e.cfg.Space, im.Run)
-	return err == nil && row.Status.Final()
+// decide records an answer where its request is still pending. One that is not
+// was answered, or closed, by an earlier post or by somebody else: what came of
+// it is told by the run.
+func (s *Stateless) decide(ctx context.Context, runID string, d ringi.Decision) error {
+	run, err := s.e.load(ctx, s.e.cfg.Space, runID)
+	if err != nil {
+		return err
+	}
+	r := run.request(d.RequestID)
+	if r.state == ringi.Pending {
+		_, err = s.e.decide(ctx, d, false)
+		if now, lerr := s.e.load(ctx, s.e.cfg.Space, runID); err == nil || lerr == nil && now.request(d.RequestID).state != ringi.Pending {
+			return nil
+		}
+		return err
+	}
+	// An edit that was to be approved in the same message, and was cut.
+	if next := run.successorOf(r); next != nil && d.AndApprove && next.state == ringi.Pending && mayFollow(next, d) && next.ev.ProposedBy == d.By.ID {
+		approve := s.e.view(ctx, run, next).Approve(d.By)
+		approve.Channel = d.Channel
+		if _, err := s.e.decide(ctx, approve, false); err != nil {
+			s.e.log.Warn("approve a proposal's request", "request", next.ev.Request, "error", err)
+		}
+	}
+	return nil
 }
 
 // drive goes on with an imported run, and waits where another process does.
@@ -175,6 +196,9 @@ func (s *Stateless) judge(ctx context.Context, t ClientTurn) (*activation, *impo
 		return nil, nil, &ringi.RunError{RunID: a.id, Status: ringi.Completed, Reason: ringi.ReasonMaxSteps}
 	}
 	a.s.calls = calls
+	if ctx, err = a.context(ctx); err != nil {
+		return nil, nil, err
+	}
 	st, err := a.prepare(ctx, 1, a.msgs)
 	if err != nil {
 		return nil, nil, err
@@ -198,7 +222,7 @@ func (s *Stateless) begin(ctx context.Context, t ClientTurn, id string) (*activa
 	case t.Thread == "":
 		return nil, nil, errors.New("the conversation has no thread")
 	}
-	start := ringi.RunStart{Thread: t.Thread, By: t.By, Agent: t.Agent, Messages: t.Messages, TurnMode: ringi.Hold}
+	start := ringi.RunStart{Thread: t.Thread, By: t.By, Agent: t.Agent, Messages: withoutRaw(t.Messages), TurnMode: ringi.Hold}
 	a, ev, err := s.e.beginAs(ctx, start, id)
 	if err != nil {
 		return nil, nil, err
@@ -227,8 +251,12 @@ func counted(msgs []ringi.Message) (steps, calls int) {
 	return steps, calls
 }
 
-// mayAnswer checks the answers before anything is stored.
+// mayAnswer checks the answers, and what they are about, before anything is
+// stored.
 func (s *Stateless) mayAnswer(t ClientTurn, im *imported, answers []ringi.Decision) error {
+	if missing := policy.Missing(im.Judges, s.e.judgesNow()); len(missing) > 0 {
+		return fmt.Errorf("%w: %s", ringi.ErrPolicyMissing, strings.Join(missing, ", "))
+	}
 	if len(answers) != len(im.Requests) {
 		return fmt.Errorf("%w: the turn asks %d times, and there are %d answers", ringi.ErrAnswer, len(im.Requests), len(answers))
 	}
@@ -250,7 +278,13 @@ func (s *Stateless) mayAnswer(t ClientTurn, im *imported, answers []ringi.Decisi
 		if !view.Allows(d.Answer) {
 			return fmt.Errorf("%w: %s", ringi.ErrAnswer, d.Answer)
 		}
-		tool, _ := s.e.reg.Tool(im.tool(r.Call))
+		tool, ok := s.e.reg.Tool(im.tool(r.Call))
+		if !ok || s.e.reg.Digest(tool.Name) != cmp.Or(r.ToolDigest, im.call(r.Call).ToolDigest) {
+			return fmt.Errorf("%w: the definition of tool %q has changed", ringi.ErrStale, im.tool(r.Call))
+		}
+		if err := checkAnswer(tool, s.e.limits, d); err != nil {
+			return err
+		}
 		rule := policy.DecideRule{Deciders: r.Deciders, FourEyes: r.FourEyes, Initiators: r.Initiators, AdminOnly: tool.AdminOnly}
 		if err := policy.MayDecide(rule, t.By, d.Answer, ""); err != nil {
 			return err
@@ -269,21 +303,28 @@ func (s *Stateless) run(ctx context.Context, a *activation, im *imported) (*ring
 
 // put imports the turn of a token.
 func (s *Stateless) put(ctx context.Context, t ClientTurn, im *imported) error {
+	t.Agent = im.Agent
 	a, ev, err := s.begin(ctx, t, im.Run)
 	if err != nil {
-		return err
+		return s.putByOther(ctx, im, err)
 	}
+	ev.Judges = im.Judges
 	im.start = ev
 	for i := range im.Requests {
 		r := &im.Requests[i]
 		k := &ask{callID: r.Call, judged: im.call(r.Call)}
 		im.rows = append(im.rows, a.e.row(a.s, r, k))
 	}
-	err = a.importRun(ctx, im)
-	if !errors.Is(err, ringi.ErrConflict) {
+	return s.putByOther(ctx, im, a.importRun(ctx, im))
+}
+
+// putByOther looks, where an import was refused, whether somebody was first
+// with the same token.
+func (s *Stateless) putByOther(ctx context.Context, im *imported, err error) error {
+	if !errors.Is(err, ringi.ErrConflict) && !errors.Is(err, ringi.ErrRunOpen) {
 		return err
 	}
-	fresh, lerr := s.e.load(ctx, s.e.cfg.Space, im.Run) // somebody was first
+	fresh, lerr := s.e.load(ctx, s.e.cfg.Space, im.Run)
 	if lerr != nil {
 		return err
 	}
@@ -294,7 +335,7 @@ func (s *Stateless) put(ctx context.Context, t ClientTurn, im *imported) error {
 func (a *activation) importRun(ctx context.Context, im *imported) error {
 	a.s.start = nil // what was tried is made now
 	a.s.newest = time.Time{}
-	ch := &change{status: ringi.Queued, release: true, wake: len(im.Requests) == 0}
+	ch := &change{status: ringi.Queued, release: true, progress: true, wake: len(im.Requests) == 0}
 	ch.add(im.start, im.Turn)
 	for i := range im.Requests {
 		ch.add(&im.Requests[i])

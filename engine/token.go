@@ -22,6 +22,8 @@ type imported struct {
 	Space     string                    `json:"space"`
 	Thread    string                    `json:"thread"`
 	By        string                    `json:"by"`
+	Agent     string                    `json:"agent,omitempty"`
+	Judges    ringi.Judges              `json:"judges"`   // what judged the turn
 	Messages  string                    `json:"messages"` // digest of those before the turn
 	Turn      *ringi.ModelResponded     `json:"turn"`
 	Requests  []ringi.ApprovalRequested `json:"requests"`
@@ -42,6 +44,7 @@ func (s *Stateless) seal(ctx context.Context, a *activation, t ClientTurn, im *i
 		return Asked{}, err
 	}
 	im.Version, im.Space, im.Thread, im.By = tokenVersion, a.space, t.Thread, t.By.ID
+	im.Agent, im.Judges = im.start.Agent, im.start.Judges
 	im.ExpiresAt = at.Add(a.expiry())
 	if im.Messages, err = historyDigest(t.Messages); err != nil {
 		return Asked{}, err
@@ -165,24 +168,37 @@ func tokenDigest(text string) string {
 // would give it back: JSON is compared by value. Who wrote a message is not in
 // it; the client does not know.
 func historyDigest(msgs []ringi.Message) (string, error) {
+	msgs, err := given(msgs, ringi.Principal{}) // each result with its call
+	if err != nil {
+		return "", err
+	}
 	var b []byte
 	for i := range msgs {
 		m := &msgs[i]
-		if m.Approval != "" {
-			return "", fmt.Errorf("message %d: %w", i, ringi.ErrAuthority)
-		}
 		b = appendFields(b, string(m.Role), m.Text, m.Opaque)
 		for k := range m.Calls {
 			c := &m.Calls[k]
-			b = appendFields(b, "call", c.ModelID, c.Tool, clientJSON(string(c.Input)))
+			b = appendFields(b, "call", c.ID, c.ModelID, c.Tool, clientJSON(string(c.Input)))
 		}
 		for k := range m.Results {
 			r := &m.Results[k]
-			b = appendFields(b, "result", r.ModelID, clientJSON(r.Output), r.Error)
+			b = appendFields(b, "result", r.ModelID, string(r.Outcome), clientJSON(r.Output), r.Error)
 		}
 	}
 	sum := sha256.Sum256(appendFields(nil, "ringi-history-v1", string(b)))
 	return hex.EncodeToString(sum[:]), nil
+}
+
+// withoutRaw leaves out what a client says that its model wrote: nothing holds
+// it against the input beside it.
+func withoutRaw(msgs []ringi.Message) []ringi.Message {
+	out := cloneMessages(msgs)
+	for i := range out {
+		for k := range out[i].Calls {
+			out[i].Calls[k].Raw = ""
+		}
+	}
+	return out
 }
 
 func clientJSON(text string) string {

@@ -1,0 +1,110 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/audit"
+)
+
+// What an inbox and an API ask beside deciding. Nothing here drives a run.
+
+// Enqueue starts a run and leaves it to whoever resumes it: a worker, or a
+// later Resume. It commits the start and returns the queued run at once.
+func (e *Engine) Enqueue(ctx context.Context, start ringi.RunStart) (*ringi.Result, error) {
+	if err := e.mayWrite(); err != nil {
+		return nil, err
+	}
+	a, ev, err := e.begin(ctx, start)
+	if err != nil {
+		return nil, fmt.Errorf("enqueue run: %w", err)
+	}
+	var made [][32]byte
+	err = a.commit(ctx, func() (*change, error) {
+		if tried := a.change.commit.Records; len(tried) > 0 {
+			made = append(made, tried[0].Hash)
+		}
+		if a.s.start != nil {
+			return nil, a.recordedAfterAll(made)
+		}
+		ch := a.of(ev, ringi.Queued)
+		ch.release, ch.wake = true, true
+		return ch, nil
+	})
+	if err != nil {
+		return nil, a.failed(fmt.Errorf("enqueue run: %w", err))
+	}
+	return a.result(ctx), nil
+}
+
+// Status returns a run as it stands, read from its checked log.
+func (e *Engine) Status(ctx context.Context, runID string) (*ringi.Result, error) {
+	s, err := e.load(ctx, e.cfg.Space, runID)
+	if err != nil {
+		return nil, err
+	}
+	a := &activation{e: e, s: s, id: s.id, space: s.space}
+	return a.result(ctx), nil
+}
+
+// Row returns a run's row, not checked against its log. ErrNotFound.
+func (e *Engine) Row(ctx context.Context, runID string) (ringi.RunRow, error) {
+	return e.store.Row(ctx, e.cfg.Space, runID)
+}
+
+// Runs lists the space's runs, newest first.
+func (e *Engine) Runs(ctx context.Context, q ringi.RunQuery) ([]ringi.RunRow, error) {
+	q.Space = e.cfg.Space
+	return e.store.Runs(ctx, q)
+}
+
+// Events returns the log events of a run after a sequence number. The whole log
+// is checked first: a broken one is ErrCorrupt. Payloads that were erased have
+// a nil Body.
+func (e *Engine) Events(ctx context.Context, runID string, after int64) ([]ringi.Event, error) {
+	stored, err := e.store.Load(ctx, e.cfg.Space, runID)
+	if err != nil {
+		return nil, fmt.Errorf("read events of run %s: %w", runID, err)
+	}
+	row := &stored.Row
+	events, err := audit.Events(e.storeID, row.Space, row.ID, stored.Records, row.Head, row.Seq)
+	if err != nil {
+		return nil, fmt.Errorf("read events of run %s: %w", runID, e.broken(ctx, row, err))
+	}
+	if err := e.checkMAC(row); err != nil && !errors.Is(err, errNoMAC) && !e.cfg.ReadOnly {
+		return nil, fmt.Errorf("read events of run %s: %w", runID, e.broken(ctx, row, err))
+	}
+	if after <= 0 {
+		return events, nil
+	}
+	if after >= int64(len(events)) {
+		return nil, nil
+	}
+	return events[after:], nil
+}
+
+// Agents lists this engine's own agent.
+func (e *Engine) Agents(context.Context) ([]ringi.AgentInfo, error) {
+	info := ringi.AgentInfo{Name: e.cfg.Agent, Zone: e.cfg.Zone}
+	for _, t := range e.reg.Tools() {
+		info.Tools = append(info.Tools, t.Name)
+	}
+	return []ringi.AgentInfo{info}, nil
+}
+
+// Offered is Offer, for whoever speaks ringi.Service.
+func (e *Engine) Offered(_ context.Context, run ringi.RunInfo) (ringi.Offer, error) {
+	return e.Offer(run), nil
+}
+
+// Withheld is UnattendedExplain for every tool, for whoever speaks
+// ringi.Service.
+func (e *Engine) Withheld(context.Context, string) ([]ringi.Withheld, error) {
+	var names []string
+	for _, t := range e.reg.Tools() {
+		names = append(names, t.Name)
+	}
+	return e.UnattendedExplain(names), nil
+}
