@@ -314,17 +314,13 @@ func (a *activation) finished(c *call, res ringi.ToolResult, err error, d time.D
 	return f
 }
 
-// cutText bounds a text at a rune's border, and makes it valid UTF-8 where it
-// is text at all.
+// cutText bounds a text at a rune's border.
 func cutText(s string, limit int, was bool) (string, bool) {
 	if limit > 0 && len(s) > limit {
+		for limit > 0 && !utf8.RuneStart(s[limit]) {
+			limit--
+		}
 		s = s[:limit]
-		for len(s) > 0 && !utf8.RuneStart(s[len(s)-1]) {
-			s = s[:len(s)-1]
-		}
-		if r, size := utf8.DecodeLastRuneInString(s); r == utf8.RuneError && size == 1 {
-			s = s[:len(s)-1]
-		}
 		return s, true
 	}
 	return s, was

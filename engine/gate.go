@@ -202,6 +202,9 @@ func (g *Gate) Offer() ringi.Offer {
 	defer g.mu.Unlock()
 	o := g.a.offer(g.e.zone(g.a.s.start.Zone), g.a.narrow())
 	o.Tools = slices.Clone(o.Tools)
+	for i := range o.Tools {
+		o.Tools[i] = cloneTool(o.Tools[i])
+	}
 	return o
 }
 
