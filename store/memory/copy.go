@@ -6,18 +6,17 @@ import (
 	"github.com/ringi-dev/ringi"
 )
 
-// incoming is a commit's bytes, copied before the lock is taken.
+// incoming is what few commits bring, copied before the lock is taken.
 type incoming struct {
-	records  []ringi.Record
 	requests []*request
 	tools    map[string][]byte
 }
 
 func copyIn(c *ringi.Commit) incoming {
-	n := 0
-	for i := range c.Records {
-		n += len(c.Records[i].Head) + len(c.Records[i].Payload) + len(c.Records[i].Salt)
+	if len(c.Requests) == 0 && len(c.Tools) == 0 {
+		return incoming{}
 	}
+	n := 0
 	for i := range c.Requests {
 		n += len(c.Requests[i].Body)
 	}
@@ -25,7 +24,7 @@ func copyIn(c *ringi.Commit) incoming {
 		n += len(def)
 	}
 	k := make(block, 0, n)
-	in := incoming{records: copyRecords(&k, c.Records)}
+	var in incoming
 	if len(c.Requests) > 0 {
 		kept := make([]request, len(c.Requests))
 		in.requests = make([]*request, len(c.Requests))
@@ -44,19 +43,42 @@ func copyIn(c *ringi.Commit) incoming {
 	return in
 }
 
-// copyRecords returns a copy of records whose bytes lie in k.
-func copyRecords(k *block, records []ringi.Record) []ringi.Record {
-	if len(records) == 0 {
-		return nil
+// keep appends copies of records to those of the run. The lock is held.
+func (d *data) keep(r *run, records []ringi.Record) {
+	if n := size(records); n > cap(d.bytes)-len(d.bytes) {
+		d.bytes = make(block, 0, max(n, blockSize)) // what was cut stays where it is
 	}
-	out := make([]ringi.Record, len(records))
+	if r.records == nil {
+		r.records = make([]ringi.Record, 0, max(len(records), fewRecords))
+	}
+	r.records = appendRecords(r.records, &d.bytes, records)
+}
+
+const (
+	// blockSize is how much memory records are given at once. No run is ever
+	// dropped, so runs may share it.
+	blockSize = 16 << 10
+	// fewRecords are those of a run with one call and a final text.
+	fewRecords = 4
+)
+
+// size counts the bytes of records.
+func size(records []ringi.Record) int {
+	n := 0
 	for i := range records {
-		out[i] = records[i]
-		out[i].Head = k.cut(records[i].Head)
-		out[i].Payload = k.cut(records[i].Payload)
-		out[i].Salt = k.cut(records[i].Salt)
+		n += len(records[i].Head) + len(records[i].Payload) + len(records[i].Salt)
 	}
-	return out
+	return n
+}
+
+// appendRecords appends copies of records whose bytes lie in k.
+func appendRecords(dst []ringi.Record, k *block, records []ringi.Record) []ringi.Record {
+	for i := range records {
+		dst = append(dst, records[i])
+		r := &dst[len(dst)-1]
+		r.Head, r.Payload, r.Salt = k.cut(r.Head), k.cut(r.Payload), k.cut(r.Salt)
+	}
+	return dst
 }
 
 func cutTimes(q ringi.RequestRow) ringi.RequestRow {
@@ -93,10 +115,6 @@ func (k *block) cut(b []byte) []byte {
 
 // copyOut gives a run records of its own.
 func copyOut(out *ringi.StoredRun) {
-	n := 0
-	for i := range out.Records {
-		n += len(out.Records[i].Head) + len(out.Records[i].Payload) + len(out.Records[i].Salt)
-	}
-	k := make(block, 0, n)
-	out.Records = copyRecords(&k, out.Records)
+	k := make(block, 0, size(out.Records))
+	out.Records = appendRecords(make([]ringi.Record, 0, len(out.Records)), &k, out.Records)
 }

@@ -3,8 +3,9 @@
 // the process.
 //
 // It keeps encoded bytes and shares no memory with its callers: a commit is
-// copied in, a load is copied out. It is fast because it copies each commit in
-// one block and holds its one lock for no more than that takes.
+// copied in, a load is copied out. It is fast because the bytes of many
+// commits lie in one block, and it holds its one lock for no more than copying
+// takes.
 package memory
 
 import (
@@ -134,6 +135,7 @@ type data struct {
 
 	mu     sync.Mutex
 	newest int64 // the newest time recorded, in microseconds
+	bytes  block // of the newest records, with room for more
 	spaces map[string]*space
 	// open runs in the order in which they were made
 	firstOpen, lastOpen *run
@@ -185,8 +187,9 @@ func (d *data) space(name string) *space {
 
 // thread holds the runs of one thread, as made.
 type thread struct {
-	runs []*run
-	open *run // the one that has not ended
+	runs  []*run
+	first [1]*run // room for the only run of most
+	open  *run    // the one that has not ended
 }
 
 // run is a run as kept. Its records are only appended to, and their bytes never

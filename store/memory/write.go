@@ -12,6 +12,7 @@ func (d *data) make(c *ringi.Commit, now time.Time) *run {
 	th := sp.threads[c.Row.Thread]
 	if th == nil {
 		th = &thread{}
+		th.runs = th.first[:0]
 		sp.threads[c.Row.Thread] = th
 	}
 	d.made++
@@ -27,13 +28,9 @@ func (d *data) make(c *ringi.Commit, now time.Time) *run {
 // write applies an admitted commit to a run and what belongs to it.
 func (d *data) write(r *run, c *ringi.Commit, in incoming, now time.Time) {
 	row := &r.row
-	if n := len(in.records); n > 0 {
+	if n := len(c.Records); n > 0 {
 		row.Seq, row.Head, row.MAC = c.Expect+int64(n), c.Row.Head, c.Row.MAC
-		if r.records == nil {
-			r.records = in.records
-		} else {
-			r.records = append(r.records, in.records...)
-		}
+		d.keep(r, c.Records)
 	}
 	if c.Row.Corrupt != "" {
 		row.Corrupt = c.Row.Corrupt
