@@ -62,6 +62,11 @@ func (c Chain) append(block *[]byte, random func([]byte) (int, error), dst []rin
 	}
 	w := newWriter()
 	defer w.free()
+	if block != nil {
+		own := w.out
+		w.out = slices.Grow((*block)[:0], blockSize)
+		defer func() { *block, w.out = w.out, own }()
+	}
 	salts := saltSize * len(bodies)
 	w.out = slices.Grow(w.out, salts)[:salts]
 	if random == nil {
@@ -74,20 +79,24 @@ func (c Chain) append(block *[]byte, random func([]byte) (int, error), dst []rin
 	added := records[len(dst):]
 	for i, body := range bodies {
 		r := &added[i]
-		*r = ringi.Record{Seq: next.Seq + 1, Salt: w.out[i*saltSize:][:saltSize]}
+		*r = ringi.Record{Seq: next.Seq + 1, Salt: w.out[i*saltSize:][:saltSize:saltSize]}
 		if err := w.record(r, next.Head[:], at.UnixMicro(), epoch, body); err != nil {
 			clear(added) // they point into memory that others will use
 			return dst, c, fmt.Errorf("append event: %w", err)
 		}
 		next = Chain{Seq: r.Seq, Head: r.Hash}
 	}
-	settle(block, added)
+	if block == nil {
+		settle(added)
+	}
 	return records, next, nil
 }
 
+// blockSize is what a caller's block has at least: nearly all events fit.
+const blockSize = 1024
+
 // record makes the record that follows the one with the hash prev; its number
-// and salt are set. Its bytes lie in w, between what is hashed with them, until
-// settle copies them.
+// and salt are set. Its bytes lie in c, between what is hashed with them.
 func (c *codec) record(r *ringi.Record, prev []byte, at, epoch int64, body ringi.EventBody) error {
 	opening := len(c.out)
 	c.out = append(c.out, commitmentLabel...)
@@ -97,7 +106,7 @@ func (c *codec) record(r *ringi.Record, prev []byte, at, epoch int64, body ringi
 		return err
 	}
 	closing := len(c.out)
-	r.Kind, r.Payload = body.Kind(), c.out[payload:]
+	r.Kind, r.Payload = body.Kind(), c.out[payload:closing:closing]
 	h := header{seq: r.Seq, kind: r.Kind, at: at, epoch: epoch, refs: refsOf(body)}
 	if err := h.refs.check(); err != nil {
 		return fmt.Errorf("encode header of %s: %w", h.kind, err)
@@ -106,26 +115,17 @@ func (c *codec) record(r *ringi.Record, prev []byte, at, epoch int64, body ringi
 	c.out = append(c.out, prev...)
 	head := len(c.out)
 	c.out = h.append(c.out)
-	r.Head, r.Hash = c.out[head:], sha256.Sum256(c.out[closing:])
+	r.Head, r.Hash = slices.Clip(c.out[head:]), sha256.Sum256(c.out[closing:])
 	return nil
 }
 
 // settle copies the bytes of records into one block of exactly their size.
-func settle(to *[]byte, records []ringi.Record) {
+func settle(records []ringi.Record) {
 	size := 0
 	for i := range records {
 		size += len(records[i].Head) + len(records[i].Payload) + len(records[i].Salt)
 	}
-	var block []byte
-	switch {
-	case to == nil:
-		block = make([]byte, 0, size)
-	case cap(*to) < size:
-		*to = make([]byte, 0, max(size, 1024))
-		fallthrough
-	default:
-		block = (*to)[:0]
-	}
+	block := make([]byte, 0, size)
 	for i := range records {
 		for _, part := range [...]*[]byte{&records[i].Head, &records[i].Payload, &records[i].Salt} {
 			start := len(block)

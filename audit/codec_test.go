@@ -208,6 +208,12 @@ func TestTimeSpelling(t *testing.T) {
 	if got := string(appendTime(nil, at)); got != text {
 		t.Errorf("appendTime = %s, want %s", got, text)
 	}
+	rapid.Check(t, func(t *rapid.T) {
+		at := time.UnixMicro(rapid.Int64Range(minAt, maxAt).Draw(t, "at"))
+		if got, want := string(appendTime(nil, at)), at.UTC().Format(timeLayout); got != want {
+			t.Errorf("appendTime = %s, want %s", got, want)
+		}
+	})
 	c := codec{in: text}
 	if got := c.readTime(); !got.Equal(at.Truncate(time.Microsecond)) || c.odd || got.Location() != time.UTC {
 		t.Errorf("readTime = %v, odd %t", got, c.odd)

@@ -265,8 +265,30 @@ func writable(t time.Time) bool {
 	return at >= minAt/1_000_000 && at <= maxAt/1_000_000
 }
 
+// appendTime appends a time that is writable in timeLayout.
 func appendTime(dst []byte, t time.Time) []byte {
-	return t.UTC().AppendFormat(dst, timeLayout)
+	t = t.UTC()
+	year, month, day := t.Date()
+	hour, minute, second := t.Clock()
+	start := len(dst)
+	dst = append(dst, timeLayout...)
+	s := dst[start:]
+	putDigits(s[1:5], year)
+	putDigits(s[6:8], int(month))
+	putDigits(s[9:11], day)
+	putDigits(s[12:14], hour)
+	putDigits(s[15:17], minute)
+	putDigits(s[18:20], second)
+	putDigits(s[21:27], t.Nanosecond()/1000)
+	return dst
+}
+
+// putDigits fills s with the digits of n.
+func putDigits(s []byte, n int) {
+	for i := len(s) - 1; i >= 0; i-- {
+		s[i] = '0' + byte(n%10)
+		n /= 10
+	}
 }
 
 // readTime reads a time of exactly timeLayout.
