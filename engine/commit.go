@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ringi-dev/ringi"
@@ -30,20 +31,38 @@ type change struct {
 	// its run.
 	outside *activation
 
-	// Most changes hold one or two events: these are their memory, and that of
-	// the store's commit, so that a change is one allocation.
+	room  [2]ringi.EventBody // most changes hold one or two events
+	tried [32]byte           // hash of the first record that was made of it
+	// stream says that the records are to be handed out: written holds them.
+	stream  bool
+	written []ringi.Record
+}
+
+// writing is the memory of one commit on its way to the store, which keeps
+// nothing of it.
+type writing struct {
 	commit  ringi.Commit
-	room    [2]ringi.EventBody
 	records [2]ringi.Record
 	block   []byte // of the records' bytes
+}
+
+// writings keeps such memory from one commit to the next.
+var writings = sync.Pool{New: func() any { return &writing{} }}
+
+// free gives the memory back. Who may still read it after an error of the
+// store is not known: then it is not given back.
+func (w *writing) free() {
+	if cap(w.block) <= 1<<16 { // one large event shall not hold its memory for ever
+		w.commit, w.records = ringi.Commit{}, [2]ringi.Record{}
+		writings.Put(w)
+	}
 }
 
 // of makes a change in the activation's own memory: one at a time is in the
 // making, and a store keeps nothing of it.
 func (a *activation) of(body ringi.EventBody, status ringi.RunStatus) *change {
 	ch := &a.change
-	block := ch.block
-	*ch = change{status: status, progress: true, block: block}
+	*ch = change{status: status, progress: true}
 	ch.room[0] = body
 	ch.bodies = ch.room[:1]
 	return ch
@@ -78,7 +97,8 @@ func (e *Engine) write(ctx context.Context, s *state, l *lease, ch *change) erro
 	if at.Before(s.newest) {
 		at = s.newest
 	}
-	c, chain, err := e.build(s, l, ch, at)
+	w := writings.Get().(*writing)
+	c, chain, err := e.build(w, s, l, ch, at)
 	if err != nil {
 		return err
 	}
@@ -96,7 +116,13 @@ func (e *Engine) write(ctx context.Context, s *state, l *lease, ch *change) erro
 	for digest := range c.Tools {
 		e.kept.Store(digest, true)
 	}
-	return s.moved(c, chain, l, ch, at)
+	err = s.moved(c, chain, l, ch, at)
+	if ch.stream {
+		ch.written = c.Records
+	} else {
+		w.free()
+	}
+	return err
 }
 
 // notRecorded marks a failure before the commit: nothing was written, and it
@@ -109,8 +135,8 @@ func notRecorded(err error) error {
 }
 
 // build makes the store's commit of a change.
-func (e *Engine) build(s *state, l *lease, ch *change, at time.Time) (*ringi.Commit, audit.Chain, error) {
-	c := &ch.commit
+func (e *Engine) build(w *writing, s *state, l *lease, ch *change, at time.Time) (*ringi.Commit, audit.Chain, error) {
+	c := &w.commit
 	*c = ringi.Commit{
 		Space: s.space, RunID: s.id, Expect: s.chain.Seq, Settle: ch.settle, Release: ch.release,
 		Progress: ch.progress, Requests: ch.rows, Changes: ch.changes, Tools: ch.tools, Wake: ch.wake,
@@ -129,9 +155,10 @@ func (e *Engine) build(s *state, l *lease, ch *change, at time.Time) (*ringi.Com
 	chain := s.chain
 	if len(ch.bodies) > 0 {
 		var err error
-		if c.Records, chain, err = s.chain.AppendTo(&ch.block, ch.records[:0], at, epoch, ch.bodies...); err != nil {
+		if c.Records, chain, err = s.chain.AppendTo(&w.block, w.records[:0], at, epoch, ch.bodies...); err != nil {
 			return nil, chain, fmt.Errorf("encode events: %w", err)
 		}
+		ch.tried = c.Records[0].Hash
 	}
 	c.Row = s.row
 	c.Row.Space, c.Row.ID, c.Row.Status, c.Row.Reason = s.space, s.id, ch.status, ch.reason

@@ -37,9 +37,6 @@ type state struct {
 type turn struct {
 	ev    *ringi.ModelResponded
 	calls []*call
-	// Most turns hold one call: it lives here.
-	only  call
-	onlyP [1]*call
 }
 
 // call is one call with all that happened to it.
@@ -166,18 +163,15 @@ func (s *state) applyTurn(b *ringi.ModelResponded) string {
 	if t := s.turn(); t != nil && b.OfferDigest == "" {
 		b.OfferDigest = t.ev.OfferDigest // written where it changes
 	}
-	t := &turn{ev: b}
-	if n := len(b.Calls); n > 0 {
-		block := t.blocks(n)
-		for i := range b.Calls {
-			c := block(i)
-			j := &b.Calls[i]
-			c.step, c.pos, c.judged, c.input, c.verdict, c.asks = b.Step, i, j, j.Input, j.Verdict, j.Asks
-			if j.Code != "" {
-				c.result = refusal(c)
-			}
-			t.calls[i] = c
+	t, calls := foldedTurn(len(b.Calls))
+	t.ev = b
+	for i := range b.Calls {
+		c, j := &calls[i], &b.Calls[i]
+		c.step, c.pos, c.judged, c.input, c.verdict, c.asks = b.Step, i, j, j.Input, j.Verdict, j.Asks
+		if j.Code != "" {
+			c.result = refusal(c)
 		}
+		t.calls[i] = c
 	}
 	if s.turns == nil {
 		s.turns = s.turnRoom[:0]
@@ -200,8 +194,9 @@ func (s *state) applyJudged(b *ringi.CallJudged) string {
 	if want := len(s.turns) + 1; b.Number != want {
 		return fmt.Sprintf("call %d, want %d", b.Number, want)
 	}
-	t := &turn{ev: &ringi.ModelResponded{Step: b.Number}}
-	j, c := &b.Call, t.blocks(1)(0)
+	t, block := foldedTurn(1)
+	t.ev = &ringi.ModelResponded{Step: b.Number}
+	j, c := &b.Call, &block[0]
 	c.step, c.judged, c.input, c.verdict, c.asks = b.Number, j, j.Input, j.Verdict, j.Asks
 	if j.Code != "" {
 		c.result = refusal(c)
@@ -212,15 +207,22 @@ func (s *state) applyJudged(b *ringi.CallJudged) string {
 	return ""
 }
 
-// blocks makes room for the calls of a turn.
-func (t *turn) blocks(n int) func(int) *call {
-	if n == 1 {
-		t.calls = t.onlyP[:]
-		return func(int) *call { return &t.only }
+// foldedTurn makes a turn and the memory of its calls. Most turns hold one call
+// or none: what they need is made at once.
+func foldedTurn(calls int) (*turn, []call) {
+	switch calls {
+	case 0:
+		return &turn{}, nil
+	case 1:
+		made := &struct {
+			turn  turn
+			calls [1]*call
+			only  [1]call
+		}{}
+		made.turn.calls = made.calls[:]
+		return &made.turn, made.only[:]
 	}
-	t.calls = make([]*call, n)
-	all := make([]call, n)
-	return func(i int) *call { return &all[i] }
+	return &turn{calls: make([]*call, calls)}, make([]call, calls)
 }
 
 func (s *state) applyEnd(b *ringi.RunFinished) string {

@@ -110,18 +110,7 @@ func (e *Engine) newGate(ctx context.Context, run ringi.RunInfo) (*Gate, error) 
 		return nil, err
 	}
 	ev.Gate, ev.Zone = true, lessTrusted(ev.Zone, run.Zone)
-	var made [][32]byte // hashes of what was tried before
-	err = a.commit(ctx, func() (*change, error) {
-		if tried := a.change.commit.Records; len(tried) > 0 {
-			made = append(made, tried[0].Hash)
-		}
-		if a.s.start != nil {
-			return nil, a.recordedAfterAll(made)
-		}
-		ch := a.of(ev, ringi.Running)
-		ch.release = true
-		return ch, nil
-	})
+	err = a.commitStart(ctx, ev, func(ch *change) { ch.release = true })
 	if err == nil {
 		err = a.rememberAgain(ctx)
 	}

@@ -77,7 +77,7 @@ type activation struct {
 	space  string
 	// stepping is the step of the open turn, kept while it is open.
 	stepping *stepping
-	cached   offered
+	cached   *offered
 	base     context.Context // the caller's values, without its cancellation
 	cutMu    sync.Mutex
 	cut      chan struct{} // closed to cut the call in flight; made when one runs
@@ -89,7 +89,7 @@ type activation struct {
 	grants     []grant
 	change     change
 	values     []any // decoded inputs of the turn in the making
-	valueRoom  [4]any
+	valueRoom  [1]any
 	shown      []ringi.Tool // handed to the model, made from shownOf
 	shownOf    *ringi.Tool
 	first      state               // s of a run that starts here
@@ -123,16 +123,7 @@ func (e *Engine) run(ctx context.Context, start ringi.RunStart, st *stream) (*ri
 	defer e.heart.leave(a)
 	done := a.guard(ctx)
 	defer done()
-	var made [][32]byte // hashes of what was tried before
-	err = a.commit(ctx, func() (*change, error) {
-		if tried := a.change.commit.Records; len(tried) > 0 {
-			made = append(made, tried[0].Hash)
-		}
-		if a.s.start != nil {
-			return nil, a.recordedAfterAll(made)
-		}
-		return a.of(ev, ringi.Running), nil
-	})
+	err = a.commitStart(ctx, ev, func(*change) {})
 	if err != nil {
 		if !isDefinite(err) {
 			e.heart.orphan(a)
@@ -162,6 +153,23 @@ func (a *activation) guard(ctx context.Context) func() {
 			a.giveBack(ctx)
 		}
 	}
+}
+
+// commitStart makes the first commit of a run: as running and leased, or as
+// with says.
+func (a *activation) commitStart(ctx context.Context, ev *ringi.RunStarted, with func(*change)) error {
+	var made [][32]byte // hashes of what was tried before
+	return a.commit(ctx, func() (*change, error) {
+		if a.change.tried != ([32]byte{}) {
+			made = append(made, a.change.tried)
+		}
+		if a.s.start != nil {
+			return nil, a.recordedAfterAll(made)
+		}
+		ch := a.of(ev, ringi.Running)
+		with(ch)
+		return ch, nil
+	})
 }
 
 // recordedAfterAll reports whether the first commit, which reported a failure,
@@ -614,6 +622,7 @@ func (a *activation) commit(ctx context.Context, build func() (*change, error)) 
 		if a.gate {
 			a.between(ch)
 		}
+		ch.stream = a.st != nil
 		switch err = a.e.write(ctx, a.s, &a.l, ch); {
 		case err == nil:
 			a.emitCommitted(ch)

@@ -21,18 +21,7 @@ func (e *Engine) Enqueue(ctx context.Context, start ringi.RunStart) (*ringi.Resu
 	if err != nil {
 		return nil, fmt.Errorf("enqueue run: %w", err)
 	}
-	var made [][32]byte
-	err = a.commit(ctx, func() (*change, error) {
-		if tried := a.change.commit.Records; len(tried) > 0 {
-			made = append(made, tried[0].Hash)
-		}
-		if a.s.start != nil {
-			return nil, a.recordedAfterAll(made)
-		}
-		ch := a.of(ev, ringi.Queued)
-		ch.release, ch.wake = true, true
-		return ch, nil
-	})
+	err = a.commitStart(ctx, ev, func(ch *change) { ch.status, ch.release, ch.wake = ringi.Queued, true, true })
 	if err != nil {
 		return nil, a.failed(fmt.Errorf("enqueue run: %w", err))
 	}

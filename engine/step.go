@@ -181,16 +181,14 @@ type offered struct {
 	zone   ringi.TrustZone
 	offer  ringi.Offer
 	digest string
-	known  bool
 }
 
 // offer applies the five gates, and narrows an unattended run's to what runs
 // without a person. Gates and configuration are fixed for an activation.
 func (a *activation) offer(zone ringi.TrustZone, narrow []string) ringi.Offer {
-	if a.cached.known && a.cached.zone == zone {
-		return a.cached.offer
+	if a.cached == nil || a.cached.zone != zone {
+		a.cached = a.e.offers.get(a, zone, narrow)
 	}
-	a.cached = a.e.offers.get(a, zone, narrow)
 	return a.cached.offer
 }
 
@@ -200,7 +198,7 @@ func (a *activation) offer(zone ringi.TrustZone, narrow []string) ringi.Offer {
 type offers struct {
 	mu   sync.Mutex
 	len  int
-	kept map[offerKey]offered
+	kept map[offerKey]*offered
 }
 
 type offerKey struct {
@@ -208,7 +206,7 @@ type offerKey struct {
 	admin bool
 }
 
-func (o *offers) get(a *activation, zone ringi.TrustZone, narrow []string) offered {
+func (o *offers) get(a *activation, zone ringi.TrustZone, narrow []string) *offered {
 	plain := a.e.cfg.ObserveZoneUntil.IsZero() && narrow == nil && a.info.Groups == nil && a.s.start.Unattended == ringi.Attended
 	if !plain {
 		return a.makeOffer(zone, narrow)
@@ -218,7 +216,7 @@ func (o *offers) get(a *activation, zone ringi.TrustZone, narrow []string) offer
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.kept == nil || o.len != n {
-		o.len, o.kept = n, map[offerKey]offered{}
+		o.len, o.kept = n, map[offerKey]*offered{}
 	}
 	made, ok := o.kept[k]
 	if !ok {
@@ -228,7 +226,7 @@ func (o *offers) get(a *activation, zone ringi.TrustZone, narrow []string) offer
 	return made
 }
 
-func (a *activation) makeOffer(zone ringi.TrustZone, narrow []string) offered {
+func (a *activation) makeOffer(zone ringi.TrustZone, narrow []string) *offered {
 	o := a.e.gatesAt(a.s.newest).Offer(a.info, zone, narrow)
 	if mode := a.s.start.Unattended; mode != ringi.Attended {
 		answers := a.e.Unattended().Explain(o.Names())
@@ -241,7 +239,7 @@ func (a *activation) makeOffer(zone ringi.TrustZone, narrow []string) offered {
 		o.Tools = kept
 	}
 	o.Tools = o.Tools[:len(o.Tools):len(o.Tools)]
-	return offered{zone: zone, offer: o, digest: a.offerDigest(o), known: true}
+	return &offered{zone: zone, offer: o, digest: a.offerDigest(o)}
 }
 
 // mayRead ends the run where the conversation holds data that the model's zone
@@ -408,21 +406,33 @@ func errText(err error) (text string) {
 	return strings.ToValidUTF8(err.Error(), "\uFFFD")
 }
 
-// madeTurn is the memory of a turn: most hold one call, or are the last.
-type madeTurn struct {
-	ev   ringi.ModelResponded
-	only [1]ringi.JudgedCall
-	end  ringi.RunFinished
+// newTurn makes the event of a turn with room for its calls. Most turns hold
+// one call or are the last: what they need is made at once.
+func newTurn(calls int) *ringi.ModelResponded {
+	switch calls {
+	case 0:
+		last := &struct {
+			ev  ringi.ModelResponded
+			end ringi.RunFinished
+		}{}
+		last.ev.Finished = &last.end
+		return &last.ev
+	case 1:
+		made := &struct {
+			ev   ringi.ModelResponded
+			only [1]ringi.JudgedCall
+		}{}
+		made.ev.Calls = made.only[:]
+		return &made.ev
+	}
+	return &ringi.ModelResponded{Calls: make([]ringi.JudgedCall, calls)}
 }
 
 // judgeTurn judges every call of the turn, before any of them runs.
 func (a *activation) judgeTurn(ctx context.Context, st *stepping, t *ringi.ModelTurn) *ringi.ModelResponded {
-	made := &madeTurn{}
-	ev := &made.ev
-	*ev = ringi.ModelResponded{
-		Step: st.n, Text: strings.ToValidUTF8(t.Text, "\uFFFD"), Opaque: t.Opaque, Finish: t.Finish, Usage: t.Usage,
-		OfferDigest: st.offerDigest(a), PromptDigest: st.prompt,
-	}
+	ev := newTurn(len(t.Calls))
+	ev.Step, ev.Text, ev.Opaque, ev.Finish, ev.Usage = st.n, strings.ToValidUTF8(t.Text, "\uFFFD"), t.Opaque, t.Finish, t.Usage
+	ev.OfferDigest, ev.PromptDigest = st.offerDigest(a), st.prompt
 	if t := a.s.turn(); t != nil && t.ev.OfferDigest == ev.OfferDigest {
 		ev.OfferDigest = "" // as in the step before
 	}
@@ -430,15 +440,12 @@ func (a *activation) judgeTurn(ctx context.Context, st *stepping, t *ringi.Model
 		ev.Attempt = st.attempts
 	}
 	if len(t.Calls) == 0 {
-		if t.Finish.Clean() {
-			made.end = ringi.RunFinished{Status: ringi.Completed, Reason: ringi.ReasonCompleted, Withheld: a.withheld(st)}
-			ev.Finished = &made.end
+		if !t.Finish.Clean() {
+			ev.Finished = nil
+			return ev
 		}
+		*ev.Finished = ringi.RunFinished{Status: ringi.Completed, Reason: ringi.ReasonCompleted, Withheld: a.withheld(st)}
 		return ev
-	}
-	ev.Calls = made.only[:]
-	if len(t.Calls) > 1 {
-		ev.Calls = make([]ringi.JudgedCall, len(t.Calls))
 	}
 	j := a.judging(st)
 	if a.values == nil {
@@ -565,8 +572,7 @@ func (e *Engine) readOnly(name string) bool {
 
 // offerDigest names what this step's model was offered.
 func (st *stepping) offerDigest(a *activation) string {
-	c := &a.cached
-	if c.known && c.zone == st.zone && len(c.offer.Tools) == len(st.offer.Tools) {
+	if c := a.cached; c != nil && c.zone == st.zone && len(c.offer.Tools) == len(st.offer.Tools) {
 		return c.digest
 	}
 	return a.offerDigest(st.offer)
