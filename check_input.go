@@ -95,18 +95,16 @@ func refusePanic(name string, c *Checked, err *error) {
 }
 
 func (e *entry) check(text string, lim InputLimits, against *schema.Schema) (Checked, error) {
-	obj, err := strictjson.ParseObject(text, strictjson.Limits(lim))
-	if err != nil {
-		return Checked{}, invalidInput(e.tool.Name, err)
-	}
-	if err := against.Validate(obj); err != nil {
-		return Checked{}, invalidInput(e.tool.Name, err)
-	}
-	if twin := personTwin(obj, e.schemas.personKeys); twin != "" {
-		return Checked{}, invalidInput(e.tool.Name, twinError(twin))
+	var obj map[string]any // stays nil where the text alone shows that nothing is wrong
+	if len(e.schemas.personKeys) > 0 || !against.AcceptsText(text, strictjson.Limits(lim)) {
+		var err error
+		if obj, err = e.parse(text, lim, against); err != nil {
+			return Checked{}, invalidInput(e.tool.Name, err)
+		}
 	}
 	c := Checked{Input: Input(text)}
 	if e.decode != nil {
+		var err error
 		if c.Value, err = e.decode(c.Input); err != nil {
 			return Checked{}, invalidInput(e.tool.Name, decodeMessage(err))
 		}
@@ -117,6 +115,21 @@ func (e *entry) check(text string, lim InputLimits, against *schema.Schema) (Che
 		}
 	}
 	return c, nil
+}
+
+// parse reads an input and holds it against a schema and the keys of persons.
+func (e *entry) parse(text string, lim InputLimits, against *schema.Schema) (map[string]any, error) {
+	obj, err := strictjson.ParseObject(text, strictjson.Limits(lim))
+	if err != nil {
+		return nil, err
+	}
+	if err := against.Validate(obj); err != nil {
+		return nil, err
+	}
+	if twin := personTwin(obj, e.schemas.personKeys); twin != "" {
+		return nil, twinError(twin)
+	}
+	return obj, nil
 }
 
 // startsObject reports whether text is an object, if only of blanks: its bytes

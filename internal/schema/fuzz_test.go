@@ -34,6 +34,22 @@ var seeds = []struct{ schema, input string }{
 
 // FuzzFastAccept: what the short way accepts the validator accepts, the verdict
 // is the validator's, and nothing panics, whatever schema and input.
+// checkAcceptsText holds that what is accepted as text is accepted on the long
+// way: parsed, valid and without twins.
+func checkAcceptsText(t *testing.T, s *Schema, schema, input string, v any, parsed error) {
+	t.Helper()
+	for _, lim := range []strictjson.Limits{{}, {Depth: 1}, {Bytes: 8}} {
+		if !s.AcceptsText(input, lim) {
+			continue
+		}
+		_, isObject := v.(map[string]any)
+		_, limited := strictjson.Parse(input, lim)
+		if parsed != nil || limited != nil || !isObject || s.validator.Validate(v) != nil || len(strictjson.CaseTwins(v)) > 0 {
+			t.Fatalf("schema %s accepts the text %s within %v", schema, input, lim)
+		}
+	}
+}
+
 func FuzzFastAccept(f *testing.F) {
 	for _, s := range seeds {
 		f.Add(s.schema, s.input)
@@ -49,6 +65,7 @@ func FuzzFastAccept(f *testing.F) {
 			return
 		}
 		v, err := strictjson.Parse(input, strictjson.Limits{})
+		checkAcceptsText(t, s, schema, input, v, err)
 		if err != nil {
 			return
 		}

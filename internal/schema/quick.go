@@ -26,6 +26,8 @@ type quick struct {
 
 	cost  int  // schemas that accepts asks about one value, with this one; 0 is not settled yet
 	enter bool // whether it goes on to the members or items of the value
+
+	known known // what acceptsText uses
 }
 
 // typeSet holds the types of JSON Schema; none set means any.
@@ -84,6 +86,9 @@ func (d *document) prepare() {
 	}
 	for _, n := range d.order {
 		n.settle()
+	}
+	for _, n := range d.order {
+		n.quick.known = n.knownKeys()
 	}
 }
 
