@@ -97,7 +97,7 @@ func encoderOf[Out any]() func(Out) (ToolResult, error) {
 		}
 	}
 	return func(out Out) (ToolResult, error) {
-		b, err := jsonv2.Marshal(out, encodeOptions)
+		b, err := jsonv2.Marshal(&out, encodeOptions) // by its address: else it is copied once more
 		if err != nil {
 			return ToolResult{}, fmt.Errorf("the tool ran, but its result could not be encoded: %w", err)
 		}

@@ -394,15 +394,16 @@ func (s *state) applyStarted(b *ringi.ToolStarted, at time.Time) string {
 }
 
 func (s *state) applyFinished(b *ringi.ToolFinished) string {
+	results := make([]ringi.ToolResult, len(b.Results))
 	for i := range b.Results {
 		f := &b.Results[i]
 		c := s.call(f.Call)
 		if c == nil || c.result != nil || c.asked() {
 			return "result of a call that is not open, or whose request is"
 		}
-		res := resultOf(c, f)
+		resultOf(c, f, &results[i])
 		c.class = f.Class
-		s.finish(c, res)
+		s.finish(c, &results[i])
 	}
 	return ""
 }

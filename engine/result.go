@@ -86,9 +86,9 @@ func didNotRun(r *request) *ringi.ToolResult {
 	return engineResult(r.call, ringi.OutcomeNotExecuted, ringi.CodeDidNotRun, text)
 }
 
-// resultOf is the result of a call that the engine finished.
-func resultOf(c *call, f *ringi.FinishedCall) *ringi.ToolResult {
-	res := &ringi.ToolResult{
+// resultOf fills in the result of a call that the engine finished.
+func resultOf(c *call, f *ringi.FinishedCall, res *ringi.ToolResult) {
+	*res = ringi.ToolResult{
 		CallID: c.judged.ID, ModelID: c.judged.ModelID, Tool: c.judged.Tool, Outcome: f.Outcome, Code: f.Code,
 		Origin: f.Origin, Output: f.Output, Error: f.Error, Truncated: f.Truncated, Duration: f.Duration,
 		Approval: record(c),
@@ -99,7 +99,6 @@ func resultOf(c *call, f *ringi.FinishedCall) *ringi.ToolResult {
 	if r := c.request; r != nil && r.ev.Proposed && f.Origin == ringi.OriginTool {
 		res.Note = joinNotes(changedNote(r), res.Note)
 	}
-	return res
 }
 
 // changedNote tells the model that a person changed its call. Typed values are
