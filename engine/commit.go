@@ -53,7 +53,6 @@ var writings = sync.Pool{New: func() any { return &writing{} }}
 // store is not known: then it is not given back.
 func (w *writing) free() {
 	if cap(w.block) <= 1<<16 { // one large event shall not hold its memory for ever
-		w.commit, w.records = ringi.Commit{}, [2]ringi.Record{}
 		writings.Put(w)
 	}
 }

@@ -132,7 +132,11 @@ func (a *activation) invoke(ctx context.Context, handler ringi.ToolHandler, tool
 	call := a.s.call(g.callID).toolCall()
 	a.tellToolStart(ctx, call)
 	limit := timeLimit(a.s.start.Limits, tool)
-	p := a.toolContext(&a.calling, &g, key, limit)
+	from := begun
+	if g.start {
+		from = time.Now() // the commit of the start is not the tool's time
+	}
+	p := a.toolContext(&a.calling, &g, key, from, limit)
 	defer p.ctx.Cancel()
 	if c := a.s.call(g.callID); c.value != nil && c.input == c.judged.Input {
 		p.ctx.Checked, p.ctx.CheckedInput, c.value = c.value, string(c.input), nil
@@ -168,8 +172,8 @@ func overslept(since time.Time, limit time.Duration) bool {
 
 // toolContext is what the handler runs under: the caller's values without its
 // cancellation, what the engine tells the tool, and what a run that is started
-// inside it inherits.
-func (a *activation) toolContext(ctx context.Context, g *grant, key string, limit time.Duration) *parentage {
+// inside it inherits. The tool's time is limit, from the given moment on.
+func (a *activation) toolContext(ctx context.Context, g *grant, key string, from time.Time, limit time.Duration) *parentage {
 	p := &parentage{}
 	a.parentageOf(p, g.callID)
 	p.tool = ringi.ToolContext{
@@ -181,7 +185,7 @@ func (a *activation) toolContext(ctx context.Context, g *grant, key string, limi
 	}
 	p.ctx.Base, p.ctx.Tool, p.ctx.Run = ctx, &p.tool, p
 	if limit > 0 {
-		p.ctx.Until = time.Now().Add(limit)
+		p.ctx.Until = from.Add(limit)
 	}
 	return p
 }

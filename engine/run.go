@@ -226,8 +226,8 @@ func (e *Engine) beginAs(ctx context.Context, start ringi.RunStart, id string) (
 	}
 	a.id, a.space = id, sp
 	a.s = &a.first
-	*a.s = state{space: sp, id: id, row: ringi.RunRow{Space: sp, ID: id, Thread: thread, Agent: e.agent(start)},
-		chain: audit.Genesis(e.storeID, sp, id)}
+	a.s.space, a.s.id, a.s.chain = sp, id, audit.Genesis(e.storeID, sp, id)
+	a.s.row.Space, a.s.row.ID, a.s.row.Thread, a.s.row.Agent = sp, id, thread, e.agent(start)
 	if known {
 		if err := e.openRun(ctx, sp, thread, start); err != nil {
 			return nil, nil, err
