@@ -17,8 +17,8 @@ import (
 // parentage is what a handler's context carries of the run around it. It is a
 // snapshot: a handler may outlive its call.
 type parentage struct {
-	tool   ringi.ToolContext
 	ctx    toolcontext.Context
+	call   told
 	e      *Engine
 	up     *parentage
 	start  *ringi.RunStarted
@@ -31,6 +31,20 @@ type parentage struct {
 	steps  int // left of the parent's budgets
 	calls  int
 	raised atomic.Pointer[ringi.DataClass] // the highest mark of the children
+}
+
+// told is what a handler may ask about its own call, beyond its run.
+type told struct {
+	space, tool, key, decider string
+	attempt                   int
+}
+
+// Tell makes the tool's context.
+func (p *parentage) Tell() any {
+	return &ringi.ToolContext{
+		Space: p.call.space, Thread: p.thread, RunID: p.runID, CallID: p.callID, Tool: p.call.tool, Key: p.call.key,
+		Initiator: p.start.By, Decider: p.call.decider, Attempt: p.call.attempt,
+	}
 }
 
 // tree is the budget that a run shares with every run below it: what children

@@ -176,14 +176,11 @@ func overslept(since time.Time, limit time.Duration) bool {
 func (a *activation) toolContext(ctx context.Context, g *grant, key string, from time.Time, limit time.Duration) *parentage {
 	p := &parentage{}
 	a.parentageOf(p, g.callID)
-	p.tool = ringi.ToolContext{
-		Space: a.s.space, Thread: a.s.start.Thread, RunID: a.s.id, CallID: g.callID, Tool: g.tool, Key: key,
-		Initiator: a.s.start.By, Attempt: g.attempt,
-	}
+	p.call = told{space: a.s.space, tool: g.tool, key: key, attempt: g.attempt}
 	if g.decider != "" {
-		p.tool.Decider = opaque(a.e.storeID, g.decider)
+		p.call.decider = opaque(a.e.storeID, g.decider)
 	}
-	p.ctx.Base, p.ctx.Tool, p.ctx.Run = ctx, &p.tool, p
+	p.ctx.Base, p.ctx.Tool, p.ctx.Run = ctx, p, p
 	if limit > 0 {
 		p.ctx.Until = from.Add(limit)
 	}

@@ -19,13 +19,16 @@ type CheckedKey struct{}
 // RunKey is the key under which the engine finds the run around a handler.
 type RunKey struct{}
 
+// Teller makes what is found under Key: most handlers never ask.
+type Teller interface{ Tell() any }
+
 // Context carries what the engine tells a handler. Base is the caller's
 // context without its cancellation; Deadline is zero for none.
 type Context struct {
 	Base  context.Context
 	Until time.Time
-	Tool  any // answers Key
-	Run   any // answers RunKey
+	Tool  Teller // answers Key
+	Run   any    // answers RunKey
 
 	// Checked is the input as the input check decoded it, and CheckedInput its
 	// bytes: the handler is given it once, so that nothing is decoded twice.
@@ -72,7 +75,7 @@ func (c *Context) Value(key any) any {
 		return c
 	case Key:
 		if c.Tool != nil {
-			return c.Tool
+			return c.Tool.Tell()
 		}
 	case RunKey:
 		if c.Run != nil {

@@ -10,10 +10,15 @@ import (
 
 type key struct{}
 
+// teller tells its own text.
+type teller string
+
+func (t teller) Tell() any { return string(t) }
+
 func TestContextAnswersItsKeysAndTheBasesValues(t *testing.T) {
 	base, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "v"))
 	cancel()
-	c := &Context{Base: Detach(base), Tool: "tool", Run: "run"}
+	c := &Context{Base: Detach(base), Tool: teller("tool"), Run: "run"}
 	if c.Value(Key{}) != "tool" || c.Value(RunKey{}) != "run" || c.Value(key{}) != "v" {
 		t.Error("a value is lost")
 	}
