@@ -35,7 +35,7 @@ type change struct {
 	tried [32]byte           // hash of the first record that was made of it
 	// stream says that the records are to be handed out: written holds them.
 	stream  bool
-	written []ringi.Record
+	written *writing
 }
 
 // writing is the memory of one commit on its way to the store, which keeps
@@ -101,6 +101,9 @@ func (e *Engine) write(ctx context.Context, s *state, l *lease, ch *change) erro
 	if err != nil {
 		return err
 	}
+	if ch.stream {
+		ch.written = w
+	}
 	if l != nil {
 		if err := e.heart.beat(ctx, at); err != nil {
 			return notRecorded(err)
@@ -116,9 +119,7 @@ func (e *Engine) write(ctx context.Context, s *state, l *lease, ch *change) erro
 		e.kept.Store(digest, true)
 	}
 	err = s.moved(c, chain, l, ch, at)
-	if ch.stream {
-		ch.written = c.Records
-	} else {
+	if !ch.stream {
 		w.free()
 	}
 	return err

@@ -67,7 +67,7 @@ type activation struct {
 	prior  conversation    // what the thread's ended runs left
 	msgs   []ringi.Message // as sent to the model, append only
 	built  int             // turns that are in msgs
-	atRoom [4]int
+	atRoom [2]int
 	at     []int             // at[i]: length of msgs when turn i was asked
 	prompt [sha256.Size]byte // over the messages sent so far
 	hashed int               // messages that are in prompt
@@ -81,7 +81,6 @@ type activation struct {
 	base     context.Context // the caller's values, without its cancellation
 	cutMu    sync.Mutex
 	cut      chan struct{} // closed to cut the call in flight; made when one runs
-	wasCut   bool
 	// Memory that every step needs again.
 	gen        generation
 	take       func(ringi.ModelEvent, error) bool
@@ -93,13 +92,14 @@ type activation struct {
 	shown      []ringi.Tool // handed to the model, made from shownOf
 	shownOf    *ringi.Tool
 	first      state               // s of a run that starts here
-	noAnswer   bool                // the callback gave no decision: the run waits
-	returned   bool                // as it should: not by a panic or Goexit
 	asking     toolcontext.Context // a model runs under it
 	calling    toolcontext.Context // a tool runs under it
-	recording  bool                // a result is being recorded
 	tree       *tree               // shared with the runs below
 	treeOnce   sync.Once
+	noAnswer   bool // the callback gave no decision: the run waits
+	returned   bool // as it should: not by a panic or Goexit
+	recording  bool // a result is being recorded
+	wasCut     bool // under cutMu
 	funcsAsked bool // a function of the user judged a call
 	panicked   bool // in our own code: the claim counts as an attempt
 	gate       bool // of a foreign loop: the lease is held for a commit alone

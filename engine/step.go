@@ -20,7 +20,7 @@ import (
 // what its calls are judged by.
 type stepping struct {
 	n        int
-	offer    ringi.Offer
+	offer    *ringi.Offer    // shared with other runs
 	msgs     []ringi.Message // as sent
 	system   string
 	model    ringi.Model
@@ -144,9 +144,11 @@ func (a *activation) prepare(ctx context.Context, n int, msgs []ringi.Message) (
 	st.tighten = plan.Approval
 	st.offer = a.offer(st.zone, narrow)
 	if plan.Tools != nil {
-		st.offer.Tools = slices.DeleteFunc(slices.Clone(st.offer.Tools), func(t ringi.Tool) bool {
+		narrowed := *st.offer
+		narrowed.Tools = slices.DeleteFunc(slices.Clone(narrowed.Tools), func(t ringi.Tool) bool {
 			return !slices.Contains(plan.Tools, t.Name)
 		})
+		st.offer = &narrowed
 	}
 	return st, nil
 }
@@ -185,11 +187,11 @@ type offered struct {
 
 // offer applies the five gates, and narrows an unattended run's to what runs
 // without a person. Gates and configuration are fixed for an activation.
-func (a *activation) offer(zone ringi.TrustZone, narrow []string) ringi.Offer {
+func (a *activation) offer(zone ringi.TrustZone, narrow []string) *ringi.Offer {
 	if a.cached == nil || a.cached.zone != zone {
 		a.cached = a.e.offers.get(a, zone, narrow)
 	}
-	return a.cached.offer
+	return &a.cached.offer
 }
 
 // offers keeps the offers of ordinary runs, which differ by zone and by
@@ -575,7 +577,7 @@ func (st *stepping) offerDigest(a *activation) string {
 	if c := a.cached; c != nil && c.zone == st.zone && len(c.offer.Tools) == len(st.offer.Tools) {
 		return c.digest
 	}
-	return a.offerDigest(st.offer)
+	return a.offerDigest(*st.offer)
 }
 
 func (a *activation) offerDigest(o ringi.Offer) string {

@@ -72,8 +72,8 @@ func (a *activation) emitCommitted(ch *change) {
 	if a.st == nil {
 		return
 	}
-	for i := range ch.written {
-		a.emitRecord(ch.written[i])
+	for _, r := range ch.written.commit.Records {
+		a.emitRecord(r)
 	}
 }
 

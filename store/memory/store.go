@@ -201,6 +201,7 @@ type run struct {
 	records            []ringi.Record
 	requests           byAge
 	thread             *thread
+	begun              thread // room for the thread, where it begins with this run
 	prevOpen, nextOpen *run
 }
 

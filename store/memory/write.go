@@ -9,16 +9,17 @@ import (
 // make adds a run to its space and thread.
 func (d *data) make(c *ringi.Commit, now time.Time) *run {
 	sp := d.space(c.Space)
+	d.made++
+	r := &run{number: d.made, row: ringi.RunRow{
+		Space: c.Space, ID: c.RunID, Thread: c.Row.Thread, Agent: c.Row.Agent, Parent: c.Row.Parent, CreatedAt: now,
+	}}
 	th := sp.threads[c.Row.Thread]
 	if th == nil {
-		th = &thread{}
+		th = &r.begun
 		th.runs = th.first[:0]
 		sp.threads[c.Row.Thread] = th
 	}
-	d.made++
-	r := &run{number: d.made, thread: th, row: ringi.RunRow{
-		Space: c.Space, ID: c.RunID, Thread: c.Row.Thread, Agent: c.Row.Agent, Parent: c.Row.Parent, CreatedAt: now,
-	}}
+	r.thread = th
 	sp.runs[c.RunID] = r
 	sp.order = append(sp.order, r)
 	th.runs = append(th.runs, r)
