@@ -66,13 +66,13 @@ func unless(empty bool) presence {
 // name and reports whether it is the next one.
 func (c *codec) name(name string, p presence) bool {
 	if !c.reading {
-		if c.out[len(c.out)-1] == '{' {
-			c.out = append(c.out, '"')
-		} else {
-			c.out = append(c.out, `,"`...)
+		out := c.out
+		if out[len(out)-1] != '{' {
+			out = append(out, ',')
 		}
-		c.out = append(c.out, name...)
-		c.out = append(c.out, `":`...)
+		out = append(out, '"')
+		out = append(out, name...)
+		c.out = append(out, '"', ':')
 		return true
 	}
 	if c.odd {
