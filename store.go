@@ -52,6 +52,10 @@ type Store interface {
 	// gate, between two calls) past theirs. Oldest first.
 	Runnable(ctx context.Context, limit int) ([]RunRow, error)
 
+	// Spaces lists the spaces that hold a run or a request, sorted by their
+	// bytes.
+	Spaces(ctx context.Context) ([]string, error)
+
 	// Request returns one request row, with the state that Requests lists.
 	// ErrNotFound.
 	Request(ctx context.Context, space, id string) (RequestRow, error)
@@ -76,9 +80,12 @@ type Store interface {
 	Attempts(ctx context.Context, space, runID string) ([]Attempt, error)
 
 	// Keys returns the key ids that the store has used, with their check
-	// values; RememberKey adds one.
+	// values; RememberKey adds one. ForgetKey drops one, but never the only
+	// one: a keyed store stays keyed. ErrNotFound. It does not look at what
+	// the key has signed; Engine.RetireKey does.
 	Keys(ctx context.Context) (map[string]string, error)
 	RememberKey(ctx context.Context, id, check string) error
+	ForgetKey(ctx context.Context, id string) error
 
 	// Flag reads, and SetFlag writes, a mark of the store itself: "simulated"
 	// for a store that a replay made, "scripted_decisions" where a script may

@@ -114,6 +114,10 @@ func (h *handle) Runnable(ctx context.Context, limit int) ([]ringi.RunRow, error
 	return use(h, func() ([]ringi.RunRow, error) { return h.store.Runnable(ctx, limit) })
 }
 
+func (h *handle) Spaces(ctx context.Context) ([]string, error) {
+	return use(h, func() ([]string, error) { return h.store.Spaces(ctx) })
+}
+
 func (h *handle) Request(ctx context.Context, space, id string) (ringi.RequestRow, error) {
 	return use(h, func() (ringi.RequestRow, error) { return h.store.Request(ctx, space, id) })
 }
@@ -144,6 +148,10 @@ func (h *handle) Keys(ctx context.Context) (map[string]string, error) {
 
 func (h *handle) RememberKey(ctx context.Context, id, check string) error {
 	return h.do(func() error { return h.store.RememberKey(ctx, id, check) })
+}
+
+func (h *handle) ForgetKey(ctx context.Context, id string) error {
+	return h.do(func() error { return h.store.ForgetKey(ctx, id) })
 }
 
 func (h *handle) Flag(ctx context.Context, name string) (string, error) {

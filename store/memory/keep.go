@@ -137,6 +137,23 @@ func (s *Store) RememberKey(ctx context.Context, id, check string) error {
 	return nil
 }
 
+// ForgetKey drops a key id, but never the only one.
+func (s *Store) ForgetKey(ctx context.Context, id string) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	s.d.mu.Lock()
+	defer s.d.mu.Unlock()
+	if _, ok := s.d.keys[id]; !ok {
+		return fmt.Errorf("forget key %s: %w", id, ringi.ErrNotFound)
+	}
+	if len(s.d.keys) == 1 {
+		return fmt.Errorf("forget key %s: it is the store's only one", id)
+	}
+	delete(s.d.keys, id)
+	return nil
+}
+
 // Flag reads a mark of the store; an unknown one is empty.
 func (s *Store) Flag(ctx context.Context, name string) (string, error) {
 	if err := s.begin(ctx); err != nil {

@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -144,6 +145,16 @@ func (d *data) runnable(row *ringi.RunRow, at int64) bool {
 
 // reached reports whether a deadline has come; the zero one never does.
 func reached(deadline, now time.Time) bool { return !deadline.IsZero() && !now.Before(deadline) }
+
+// Spaces lists the spaces that hold a run. A request is never without one.
+func (s *Store) Spaces(ctx context.Context) ([]string, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	s.d.mu.Lock()
+	defer s.d.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.d.spaces)), nil
+}
 
 // Request returns a copy of one request's row; a pending one past its time
 // shows as expired.

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+
+	"github.com/ringi-dev/ringi"
 )
 
 // SaveTool keeps a tool definition by its digest. A digest that is known keeps
@@ -68,6 +70,29 @@ func (s *Store) RememberKey(ctx context.Context, id, check string) error {
 	})
 	if err != nil {
 		return fmt.Errorf("remember key %s: %w", id, err)
+	}
+	return nil
+}
+
+// ForgetKey drops a key id, but never the only one: the statement counts, so
+// that two processes which each drop one do not leave none.
+func (s *Store) ForgetKey(ctx context.Context, id string) error {
+	err := s.write(ctx, 0, func(w *writer) error {
+		gone, err := w.exec(`DELETE FROM keys WHERE id = ? AND (SELECT count(*) FROM keys) > 1`, id)
+		if err != nil || gone == 1 {
+			return err
+		}
+		var known bool
+		if err := w.tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM keys WHERE id = ?)`, id).Scan(&known); err != nil {
+			return w.unrecorded(err)
+		}
+		if !known {
+			return ringi.ErrNotFound
+		}
+		return errors.New("it is the store's only one")
+	})
+	if err != nil {
+		return fmt.Errorf("forget key %s: %w", id, err)
 	}
 	return nil
 }

@@ -111,6 +111,37 @@ const readTranscript = `
 	WHERE runs.space = ? AND runs.thread = ? AND runs.open IS NULL
 	ORDER BY runs.n, rec.seq`
 
+// Spaces lists the spaces that hold a run, or a request: somebody who takes
+// all runs of a space away must not hide what is left of it.
+func (s *Store) Spaces(ctx context.Context) ([]string, error) {
+	rows, err := s.read.QueryContext(ctx, readSpaces)
+	if err != nil {
+		return nil, fmt.Errorf("list spaces: %w", err)
+	}
+	list, err := collect(rows, func(scan func(...any) error) (space string, err error) {
+		err = scan(&space)
+		return space, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list spaces: %w", err)
+	}
+	return list, nil
+}
+
+// readSpaces leaps from space to space by the indexes: its cost is the number
+// of spaces, whatever they hold.
+const readSpaces = `
+	WITH RECURSIVE
+	ran (space) AS (
+	  SELECT (SELECT min(space) FROM runs)
+	  UNION ALL SELECT (SELECT min(space) FROM runs WHERE space > ran.space) FROM ran WHERE ran.space IS NOT NULL),
+	asked (space) AS (
+	  SELECT (SELECT min(space) FROM requests)
+	  UNION ALL SELECT (SELECT min(space) FROM requests WHERE space > asked.space) FROM asked WHERE asked.space IS NOT NULL)
+	SELECT space FROM ran WHERE space IS NOT NULL
+	UNION SELECT space FROM asked WHERE space IS NOT NULL
+	ORDER BY 1`
+
 // Runs lists run rows of a space, the newest first.
 func (s *Store) Runs(ctx context.Context, q ringi.RunQuery) ([]ringi.RunRow, error) {
 	if q.After != "" {

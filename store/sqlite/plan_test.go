@@ -53,6 +53,8 @@ func TestQueryPlans(t *testing.T) {
 		"transcript":           {one(readTranscript, "default", "thr_1"), "runs_thread", false},
 		"runnable":             {one(readRunnable, now, 1, now, 1, now, now, 1, 1), "runs_ready", true},
 		"runnable by deadline": {one(readRunnable, now, 1, now, 1, now, now, 1, 1), "runs_deadline", true},
+		"spaces by runs":       {one(readSpaces), "runs_space", true},
+		"spaces by requests":   {one(readSpaces), "requests_run", true},
 		"runs":                 {func() (string, []any) { return runs(ringi.RunQuery{}) }, "runs_space", false},
 		"runs of a thread":     {func() (string, []any) { return runs(ringi.RunQuery{Thread: "thr_1"}) }, "runs_thread", false},
 		"runs by status": {func() (string, []any) {

@@ -65,6 +65,7 @@ func (g *stage) everyCall(ctx context.Context, row ringi.RunRow) map[string]erro
 		"SaveTool":    g.SaveTool(ctx, "every call", []byte("{}")),
 		"Attempt":     g.Attempt(ctx, ringi.Attempt{Space: space, RunID: row.ID, Kind: "stale", At: g.clock.Now()}),
 		"RememberKey": g.RememberKey(ctx, "every call", "check"),
+		"ForgetKey":   g.ForgetKey(ctx, "every call"),
 		"SetFlag":     g.SetFlag(ctx, "every call", "set"),
 	}
 	_, all["ID"] = g.ID(ctx)
@@ -74,6 +75,7 @@ func (g *stage) everyCall(ctx context.Context, row ringi.RunRow) map[string]erro
 	_, all["Transcript"] = g.Transcript(ctx, row.Space, row.Thread)
 	_, all["Runs"] = g.Runs(ctx, ringi.RunQuery{Space: row.Space})
 	_, all["Runnable"] = g.Runnable(ctx, 10)
+	_, all["Spaces"] = g.Spaces(ctx)
 	_, all["Request"] = g.Request(ctx, row.Space, "req_1")
 	_, all["Requests"] = g.Requests(ctx, ringi.RequestQuery{Space: row.Space})
 	_, all["Tool"] = g.Tool(ctx, "every call")

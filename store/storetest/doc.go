@@ -105,11 +105,13 @@
 // # Ids and spaces
 //
 // Ids of runs, requests and threads belong to their space: the same id in two
-// spaces names two things. What is another space's does not exist.
+// spaces names two things. What is another space's does not exist. Spaces lists
+// each once, by its bytes; an attempt alone makes none.
 //
 // # Small things
 //
 // Attempts come oldest first, for any run id, known or not. RememberKey with
-// another check value for a known id is an error and changes nothing. Close
+// another check value for a known id is an error and changes nothing.
+// ForgetKey of the only key is a plain error and changes nothing. Close
 // twice is no error; every other call after Close is one.
 package storetest

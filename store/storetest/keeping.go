@@ -2,6 +2,8 @@ package storetest
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -169,6 +171,7 @@ func keys(t *testing.T, o opener) {
 		}
 	})
 	o.run(t, "Keys", keysRemembered)
+	o.run(t, "Forget", keysForgotten)
 	o.run(t, "Flags", flags)
 	o.run(t, "Close", closed)
 }
@@ -202,6 +205,46 @@ func keysRemembered(t *testing.T, g *stage) {
 		t.Error("another check value for a known key was taken")
 	}
 	check(want)
+}
+
+// keysForgotten: a key goes, and the only one never does.
+func keysForgotten(t *testing.T, g *stage) {
+	left := func(want ...string) {
+		t.Helper()
+		got, err := g.Keys(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		order(t, "keys", slices.Sorted(maps.Keys(got)), want...)
+	}
+	if err := g.ForgetKey(ctx, "k1"); is(ringi.ErrNotFound)(err) != "" {
+		t.Errorf("a key of an empty store: %v, want ErrNotFound", err)
+	}
+	for _, id := range []string{"k1", "k2", "k3"} {
+		if err := g.RememberKey(ctx, id, "check of "+id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := g.ForgetKey(ctx, "K1"); is(ringi.ErrNotFound)(err) != "" {
+		t.Errorf("another letter case: %v, want ErrNotFound", err)
+	}
+	for _, id := range []string{"k1", "k3"} {
+		if err := g.ForgetKey(ctx, id); err != nil {
+			t.Fatal(err)
+		}
+		if err := g.ForgetKey(ctx, id); is(ringi.ErrNotFound)(err) != "" {
+			t.Errorf("the same key again: %v, want ErrNotFound", err)
+		}
+	}
+	left("k2")
+	if complaint := plain(g.ForgetKey(ctx, "k2")); complaint != "" {
+		t.Errorf("the only key: %s", complaint)
+	}
+	left("k2")
+	if err := g.RememberKey(ctx, "k1", "of another key"); err != nil { // it is not known any more
+		t.Errorf("a forgotten key again: %v", err)
+	}
+	left("k1", "k2")
 }
 
 func flags(t *testing.T, g *stage) {

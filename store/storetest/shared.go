@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ func shared(t *testing.T, o opener) {
 		o.run(t, name, func(t *testing.T, g *stage) { test(t, g, g.Store, g.another(nil)) })
 	}
 	two("EachSeesTheOther", eachSeesTheOther)
+	two("OneKeyStays", oneKeyStays)
 	two("LeasesBetween", leasesBetween)
 	two("ClockBehindTheOther", clockBehindTheOther)
 	two("CloseOneOfTwo", closeOneOfTwo)
@@ -73,6 +75,25 @@ func eachSeesTheOther(t *testing.T, g *stage, one, two ringi.Store) {
 	b.attempt(space, "run_1", "1")
 	a.attempted(space, "run_1", 0, 2)
 	b.attempted(space, "run_1", 0, 2)
+}
+
+// oneKeyStays: two processes that each drop the other's key leave one.
+func oneKeyStays(t *testing.T, g *stage, one, two ringi.Store) {
+	for range 20 {
+		for _, id := range []string{"k1", "k2"} {
+			if err := one.RememberKey(ctx, id, "check"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var wait sync.WaitGroup
+		for id, s := range map[string]ringi.Store{"k1": one, "k2": two} {
+			wait.Go(func() { s.ForgetKey(ctx, id) })
+		}
+		wait.Wait()
+		if left, err := two.Keys(ctx); err != nil || len(left) != 1 {
+			t.Fatalf("the keys are %v, %v; want one", left, err)
+		}
+	}
 }
 
 func leasesBetween(t *testing.T, g *stage, one, two ringi.Store) {

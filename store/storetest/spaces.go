@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -11,6 +12,37 @@ import (
 func spaces(t *testing.T, o opener) {
 	o.run(t, "SameAnswerAsUnknown", sameAnswerAsUnknown)
 	o.run(t, "SameIdsAreTwoThings", sameIDsAreTwoThings)
+	o.run(t, "Listed", spacesListed)
+}
+
+// spacesListed: each space once, in the order of its bytes, whatever its runs
+// do; a refused commit makes none.
+func spacesListed(t *testing.T, g *stage) {
+	listed := func(want ...string) {
+		t.Helper()
+		got, err := g.Spaces(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		order(t, "spaces", got, want...)
+	}
+	listed()
+	for i, sp := range []string{"b", "a b", "B", "\u00e4", "b", "default", "a"} {
+		c := first(fmt.Sprint("run_", i), fmt.Sprint("thr_", i))
+		c.Space = sp
+		g.commit(c)
+	}
+	for _, sp := range []string{"", "new"} {
+		c := next(ringi.RunRow{Space: sp, ID: "run_1"}, ringi.EventToolStarted)
+		if err := g.Commit(ctx, c); err == nil {
+			t.Errorf("a commit in space %q was taken", sp)
+		}
+	}
+	g.attempt("attempted", "run_1", "0")
+	listed("B", "a", "a b", "b", "default", "\u00e4")
+	g.ask("run_asks", "thr_asks", "req_1")
+	g.commit(release(g.begin("run_ends", "thr_ends", "own_1"), ringi.Completed, ringi.EventRunFinished))
+	listed("B", "a", "a b", "b", "default", "\u00e4")
 }
 
 func sameAnswerAsUnknown(t *testing.T, g *stage) {
