@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/audit"
+	"github.com/ringi-dev/ringi/sign"
 )
 
 // Verification says what the check of one run proves.
@@ -44,8 +46,11 @@ func (e *Engine) Verify(ctx context.Context, runID string) (Verification, error)
 	if err := e.checkMAC(&stored.Row); errors.Is(err, errNoMAC) {
 		v.Broken = "commit has no MAC" // a keyed store has written none without
 		return v, nil
+	} else if errors.Is(err, sign.ErrRetired) {
+		kid, _, _ := strings.Cut(stored.Row.MAC, ".")
+		return v, fmt.Errorf("verify run %s: %w", runID, e.keyGone(ctx, kid)) // it could not be checked
 	} else if errors.Is(err, ringi.ErrNoKey) {
-		return v, fmt.Errorf("verify run %s: %w", runID, err) // it could not be checked
+		return v, fmt.Errorf("verify run %s: %w", runID, err)
 	} else if err != nil {
 		v.Broken = "commit MAC: " + err.Error()
 		return v, nil
@@ -58,14 +63,16 @@ func (e *Engine) Verify(ctx context.Context, runID string) (Verification, error)
 		v.Broken = err.Error()
 		return v, nil
 	}
-	if err := e.verifySignatures(s, &v); err != nil {
+	if err := e.verifySignatures(ctx, s, &v); errors.Is(err, ringi.ErrNoKey) {
+		return v, fmt.Errorf("verify run %s: %w", runID, err)
+	} else if err != nil {
 		v.Broken = err.Error()
 	}
 	return v, nil
 }
 
 // verifySignatures checks every request and decision of a run.
-func (e *Engine) verifySignatures(s *state, v *Verification) error {
+func (e *Engine) verifySignatures(ctx context.Context, s *state, v *Verification) error {
 	a := &activation{e: e, s: s}
 	for _, r := range s.requests {
 		if err := e.verifyRequest(s, r); err != nil {
@@ -73,10 +80,15 @@ func (e *Engine) verifySignatures(s *state, v *Verification) error {
 				v.Signed = false
 				return nil
 			}
+			if errors.Is(err, sign.ErrRetired) {
+				return e.keyGone(ctx, keyIDOf(r.ev.Signature))
+			}
 			return fmt.Errorf("request %s: %w", r.ev.Request, err)
 		}
 		v.Requests++
-		if err := a.verifyAnswer(r); err != nil {
+		if err := a.verifyAnswer(r); errors.Is(err, sign.ErrRetired) {
+			return e.keyGone(ctx, keyIDOf(r.answerSignature()))
+		} else if err != nil {
 			return fmt.Errorf("decision on request %s: %w", r.ev.Request, err)
 		}
 		if r.decided != nil || r.settled != nil {
