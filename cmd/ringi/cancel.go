@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -23,35 +24,31 @@ func newCancelCommand(e *env) *cobra.Command {
 		Example: "  ringi cancel run_01k… --reason \"no longer needed\" --store sqlite:ringi.db",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			by, err := person()
-			if err != nil {
-				return err
-			}
-			s, err := e.deciding(ctx)
-			if err != nil {
-				return err
-			}
-			defer s.close()
-			if err := s.engine.Cancel(ctx, args[0], by, reason, now); err != nil {
-				return err
-			}
-			row, err := s.store.Row(ctx, e.space, args[0])
-			if err != nil {
-				return fmt.Errorf("read run: %w", err)
-			}
-			switch {
-			case e.json:
-				return e.printJSON(cancelled{row.ID, row.Status})
-			case row.Status.Final():
-				e.say("Run %s is cancelled.\n", row.ID)
-			default:
-				e.say("Run %s will be cancelled by the process that drives it; a call in flight is recorded first.\n", row.ID)
-			}
-			return nil
+			return e.asPerson(cmd.Context(), e.deciding, func(s *session, by ringi.Principal) error {
+				return e.cancel(cmd.Context(), s, args[0], by, reason, now)
+			})
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for people")
+	reasonFlag(cmd, &reason)
 	cmd.Flags().BoolVar(&now, "now", false, "cut a call in flight: a write that was cut may have happened or not")
 	return cmd
+}
+
+func (e *env) cancel(ctx context.Context, s *session, run string, by ringi.Principal, reason string, now bool) error {
+	if err := s.engine.Cancel(ctx, run, by, reason, now); err != nil {
+		return err
+	}
+	row, err := s.store.Row(ctx, e.space, run)
+	if err != nil {
+		return fmt.Errorf("read run: %w", err)
+	}
+	switch {
+	case e.json:
+		return e.printJSON(cancelled{row.ID, row.Status})
+	case row.Status.Final():
+		e.say("Run %s is cancelled.\n", row.ID)
+	default:
+		e.say("Run %s will be cancelled by the process that drives it; a call in flight is recorded first.\n", row.ID)
+	}
+	return nil
 }

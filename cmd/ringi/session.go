@@ -9,6 +9,8 @@ import (
 	"os/user"
 	"strconv"
 
+	"github.com/spf13/cobra"
+
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/engine"
 	"github.com/ringi-dev/ringi/sign"
@@ -50,6 +52,24 @@ func (e *env) deciding(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// operating opens the store for its operator. It needs the key of a keyed
+// store.
+func (e *env) operating(ctx context.Context) (*session, error) { return e.session(ctx, false) }
+
+// asPerson opens the store, and records what the person who types wants.
+func (e *env) asPerson(ctx context.Context, open func(context.Context) (*session, error), record func(*session, ringi.Principal) error) error {
+	by, err := person()
+	if err != nil {
+		return err
+	}
+	s, err := open(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	return record(s, by)
 }
 
 func (e *env) session(ctx context.Context, readOnly bool) (*session, error) {
@@ -140,6 +160,11 @@ func person() (ringi.Principal, error) {
 		p.Name = u.Username
 	}
 	return p, nil
+}
+
+// reasonFlag is the --reason of a command whose reason people read.
+func reasonFlag(cmd *cobra.Command, reason *string) {
+	cmd.Flags().StringVar(reason, "reason", "", "why, for people")
 }
 
 // tellHandler writes what the engine warns of to standard error, a line each.

@@ -102,7 +102,7 @@ func newStoreSetCommand(e *env) *cobra.Command {
 				if !ok {
 					return usagef("unknown value %q for %s; %s", args[1], set.name, set.what)
 				}
-				s, err := e.session(cmd.Context(), false)
+				s, err := e.operating(cmd.Context())
 				if err != nil {
 					return err
 				}
