@@ -53,6 +53,11 @@ var forgedInput = ringi.Input(`{"command":"x` + strings.Repeat(" ", 200) + `  st
 // newStage opens a stage over a store file. Ids count from 1, so that a script
 // knows them: run_1 asks req_1_1_0.
 func newStage(path string, keys *sign.Keyring, start int) (*stage, error) {
+	return newStageIn("", path, keys, start)
+}
+
+// newStageIn is newStage in another space than the default one.
+func newStageIn(space, path string, keys *sign.Keyring, start int) (*stage, error) {
 	store, err := makeStore("sqlite:" + path)
 	if err != nil {
 		return nil, err
@@ -60,7 +65,7 @@ func newStage(path string, keys *sign.Keyring, start int) (*stage, error) {
 	s := &stage{store: store}
 	next := start
 	s.engine, err = engine.New(engine.Config{
-		Agent: "stage", Registry: s.registry(), Model: stageModel{}, Store: store, Keyring: keys, FourEyes: engine.FourEyesOff,
+		Agent: "stage", Space: space, Registry: s.registry(), Model: stageModel{}, Store: store, Keyring: keys, FourEyes: engine.FourEyesOff,
 		NewID: func(prefix string, _ time.Time) string {
 			if prefix == "run_" {
 				next++

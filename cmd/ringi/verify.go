@@ -13,7 +13,7 @@ import (
 	"github.com/ringi-dev/ringi/sign"
 )
 
-const verifyLong = `Check the log of every run in a space: that each record is the one that was
+const verifyLong = `Check the log of every run in every space, or in one with --space: that each record is the one that was
 
 written, in its place, up to the newest one; that payloads are those that the
 records commit to; that the inbox says of each request what the log says; and,
@@ -23,7 +23,8 @@ every request and decision were signed by a holder of the key.
 It changes nothing. Exit 0: everything is as it was written. Exit 4: something
 is not, and it is named. Exit 1: it could not be checked, or not all of it; so
 is a keyed store without its key, unless --without-key says that the chain
-alone is meant.`
+alone is meant. A run that only a retired key can authenticate is NOT PROVEN:
+put that key behind the one in TOOL_APPROVAL_SECRET to check it.`
 
 func newVerifyCommand(e *env) *cobra.Command {
 	var withoutKey bool
@@ -32,7 +33,7 @@ func newVerifyCommand(e *env) *cobra.Command {
 		Short: "Check every run's log, and say what that proves",
 		Long:  verifyLong,
 		Example: "  ringi verify --store sqlite:ringi.db\n" +
-			"  ringi verify --store sqlite:ringi.db --json",
+			"  ringi verify --store sqlite:ringi.db --space default --json",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v, err := e.newVerifier(cmd.Context(), withoutKey)
@@ -40,6 +41,9 @@ func newVerifyCommand(e *env) *cobra.Command {
 				return err
 			}
 			defer v.store.Close()
+			if cmd.Flags().Changed("space") {
+				v.report.Spaces = []string{e.space}
+			}
 			if err := v.all(cmd.Context()); err != nil {
 				return err
 			}
@@ -57,8 +61,11 @@ func newVerifyCommand(e *env) *cobra.Command {
 type verifier struct {
 	e      *env
 	store  ringi.Store
-	engine *engine.Engine
+	keys   *sign.Keyring
 	report verifyReport
+	// space is the one that is being checked, engine is over it.
+	space  string
+	engine *engine.Engine
 	// noKey says why signatures were not checked, where they should have been.
 	noKey error
 	steps *steps
@@ -75,7 +82,7 @@ func (e *env) newVerifier(ctx context.Context, withoutKey bool) (_ *verifier, er
 			return nil, err
 		}
 	}
-	v := &verifier{e: e, report: verifyReport{Space: e.space, Broken: []finding{}, Unchecked: []finding{}}}
+	v := &verifier{e: e, report: verifyReport{Broken: []finding{}, Unproven: []finding{}, Unchecked: []finding{}}}
 	if v.store, err = openStore(name); err != nil {
 		return nil, err
 	}
@@ -92,13 +99,14 @@ func (e *env) newVerifier(ctx context.Context, withoutKey bool) (_ *verifier, er
 		return nil, fmt.Errorf("read key memory: %w", err)
 	}
 	v.report.Keyed = len(used) > 0
-	if keys, v.noKey = usable(keys, used); withoutKey {
+	if v.keys, v.noKey = usable(keys, used); withoutKey {
 		v.noKey = nil
 	}
-	v.report.Signed = keys != nil
-	v.engine, err = engine.New(engine.Config{Store: v.store, Keyring: keys, Space: e.space, ReadOnly: true, Now: e.now,
-		Logger: slog.New(&tellHandler{e: e})})
-	return v, err
+	v.report.Signed = v.keys != nil
+	if v.report.Spaces, err = v.store.Spaces(ctx); err != nil {
+		return nil, damaged(err)
+	}
+	return v, nil
 }
 
 // usable returns the keys where one of them is the store's. A store that knows
@@ -118,13 +126,29 @@ func usable(keys *sign.Keyring, used map[string]string) (*sign.Keyring, error) {
 	return nil, fmt.Errorf("check signatures: %w: TOOL_APPROVAL_SECRET holds another", ringi.ErrNoKey)
 }
 
-// all checks every run of the space, and that no request lacks its run.
+// all checks every space.
 func (v *verifier) all(ctx context.Context) error {
 	v.steps = newSteps(v.e, "run")
 	defer v.steps.stop()
+	for _, space := range v.report.Spaces {
+		if err := v.in(ctx, space); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// in checks every run of a space, and that no request lacks its run.
+func (v *verifier) in(ctx context.Context, space string) (err error) {
+	v.space = space
+	v.engine, err = engine.New(engine.Config{Store: v.store, Keyring: v.keys, Space: space, ReadOnly: true, Now: v.e.now,
+		Logger: slog.New(&tellHandler{e: v.e})})
+	if err != nil {
+		return err
+	}
 	after := ""
 	for {
-		rows, err := v.store.Runs(ctx, ringi.RunQuery{Space: v.e.space, Limit: 1000, After: after})
+		rows, err := v.store.Runs(ctx, ringi.RunQuery{Space: space, Limit: 1000, After: after})
 		if err != nil {
 			return fmt.Errorf("list runs: %w", damaged(err))
 		}
@@ -153,14 +177,16 @@ func (v *verifier) run(ctx context.Context, row ringi.RunRow) error {
 			return ctx.Err()
 		}
 		if err != nil {
-			if err = damaged(err); errors.Is(err, ringi.ErrCorrupt) {
+			if gone, ok := errors.AsType[*engine.NoKeyError](err); ok {
+				v.report.Unproven = append(v.report.Unproven, finding{v.space, row.ID, gone.Error()})
+			} else if err = damaged(err); errors.Is(err, ringi.ErrCorrupt) {
 				v.broken(row.ID, "%v", err)
 			} else {
-				v.report.Unchecked = append(v.report.Unchecked, finding{row.ID, err.Error()})
+				v.report.Unchecked = append(v.report.Unchecked, finding{v.space, row.ID, err.Error()})
 			}
 			return nil
 		}
-		now, err := v.store.Row(ctx, v.e.space, row.ID)
+		now, err := v.store.Row(ctx, v.space, row.ID)
 		if err != nil {
 			return fmt.Errorf("read run %s: %w", row.ID, damaged(err))
 		}
@@ -195,7 +221,7 @@ func (v *verifier) once(ctx context.Context, run ringi.RunRow) (got engine.Verif
 		return got, "", nil // what was erased cannot be compared, what is marked is not read
 	}
 	n := 0
-	q := ringi.RequestQuery{Space: v.e.space, RunID: run.ID, State: requestStates, Limit: 1000}
+	q := ringi.RequestQuery{Space: v.space, RunID: run.ID, State: requestStates, Limit: 1000}
 	for {
 		rows, err := v.store.Requests(ctx, q)
 		if err != nil {
@@ -240,7 +266,7 @@ func (v *verifier) compare(ctx context.Context, row ringi.RequestRow) (string, e
 // orphans looks for requests whose run is gone.
 func (v *verifier) orphans(ctx context.Context) error {
 	gone := map[string]bool{}
-	q := ringi.RequestQuery{Space: v.e.space, State: requestStates, Limit: 1000}
+	q := ringi.RequestQuery{Space: v.space, State: requestStates, Limit: 1000}
 	for {
 		rows, err := v.store.Requests(ctx, q)
 		if err != nil {
@@ -248,7 +274,7 @@ func (v *verifier) orphans(ctx context.Context) error {
 		}
 		for _, row := range rows {
 			if _, seen := gone[row.RunID]; !seen {
-				_, err := v.store.Row(ctx, v.e.space, row.RunID)
+				_, err := v.store.Row(ctx, v.space, row.RunID)
 				lost := errors.Is(err, ringi.ErrNotFound)
 				if err != nil && !lost {
 					return fmt.Errorf("read run %s: %w", row.RunID, damaged(err))
@@ -267,7 +293,7 @@ func (v *verifier) orphans(ctx context.Context) error {
 }
 
 func (v *verifier) broken(run, format string, args ...any) {
-	v.report.Broken = append(v.report.Broken, finding{run, fmt.Sprintf(format, args...)})
+	v.report.Broken = append(v.report.Broken, finding{v.space, run, fmt.Sprintf(format, args...)})
 }
 
 // damaged marks an error of the file itself as what it is: the bytes are not

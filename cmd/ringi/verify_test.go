@@ -457,6 +457,60 @@ func TestBrokenRunsAreExit4Everywhere(t *testing.T) {
 }
 
 // More runs than a page holds are all checked.
+// What is broken in another space is found, unless one is named.
+func TestVerifyGoesThroughEverySpace(t *testing.T) {
+	keys, err := sign.Parse(testSecret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, _ := staged(t, keys, "refund", "two")
+	for _, space := range []string{"a", "zoo"} {
+		s, err := newStageIn(space, path, keys, 0) // run_1 again, of another space
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.run("refund"); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := verified(t, path, testSecret)
+	if got.code != exitDone || !strings.Contains(got.out, "Checked in all 3 spaces of store") || !strings.Contains(got.out, ": 4 runs, ") ||
+		!strings.Contains(got.out, "5 requests") {
+		t.Errorf("intact: %+v", got)
+	}
+	for _, space := range []string{"default", "a"} {
+		got := verified(t, path, testSecret, "--space", space)
+		if got.code != exitDone || !strings.Contains(got.out, "Checked in space "+space+" of store") {
+			t.Errorf("%s: %+v", space, got)
+		}
+	}
+
+	steal(t, path, func(th *thief) { th.flip("payload", "space = 'zoo' AND run = 'run_1' AND seq = 2") })
+	got = verified(t, path, testSecret)
+	if got.code != exitUnproven || !strings.HasPrefix(got.out, "BROKEN run_1 in space zoo: ") || strings.Count(got.out, "BROKEN") != 1 ||
+		!strings.Contains(got.err, "first: run run_1 in space zoo: ") {
+		t.Errorf("broken: %+v", got)
+	}
+	var report verifyReport
+	got = verified(t, path, testSecret, "--json")
+	if err := json.Unmarshal([]byte(got.out), &report); err != nil || got.code != exitUnproven || len(report.Broken) != 1 ||
+		report.Broken[0].Space != "zoo" || !slices.Equal(report.Spaces, []string{"a", "default", "zoo"}) || report.Runs != 4 {
+		t.Errorf("broken, as JSON: %+v, %v", got, err)
+	}
+	if got := verified(t, path, testSecret, "--space", "default"); got.code != exitDone {
+		t.Errorf("another space: %+v", got)
+	}
+
+	// Its runs are gone, its inbox is not.
+	steal(t, path, func(th *thief) { th.exec(`DELETE FROM runs WHERE space = 'zoo'`) })
+	if got := verified(t, path, testSecret); got.code != exitUnproven || !strings.Contains(got.out, "BROKEN run_1 in space zoo: the run is gone") {
+		t.Errorf("a space without its runs: %+v", got)
+	}
+}
+
 func TestVerifyGoesThroughEveryPage(t *testing.T) {
 	path, _ := staged(t, nil, "read")
 	s, err := newStage(path, nil, 1)
