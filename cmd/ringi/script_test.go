@@ -49,6 +49,7 @@ func TestScripts(t *testing.T) {
 			"resume": resumeCommand,
 			"digest": digestCommand,
 			"grant":  grantCommand,
+			"keyid":  keyIDCommand,
 			"sql":    sqlCommand,
 			"exits":  exitsCommand,
 			"shows":  showsCommand,
@@ -180,6 +181,16 @@ func digestCommand(ts *testscript.TestScript, neg bool, args []string) {
 	row, err := store.Request(context.Background(), "default", args[1])
 	ts.Check(errors.Join(err, store.Close()))
 	ts.Setenv(args[2], row.Digest)
+}
+
+// keyIDCommand: keyid SECRET VARIABLE: the id of a key.
+func keyIDCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: keyid SECRET VARIABLE")
+	}
+	keys, err := sign.Parse(args[0])
+	ts.Check(err)
+	ts.Setenv(args[1], keys.SigningID())
 }
 
 // grantCommand: grant FILE REQUEST PRINCIPAL: approves in the other process.
