@@ -21,6 +21,14 @@ type Store interface {
 	// store.
 	Now(ctx context.Context) (time.Time, error)
 
+	// Clock tells how the store's time stands. AcceptClock records that the
+	// wall clock is right although later times are recorded: from then on the
+	// store's time is the wall clock again, and ErrClock is over. It is refused
+	// where nothing is: a plain error. The rows of runs take the accepted time
+	// where theirs is later; records, requests and deadlines keep theirs.
+	Clock(ctx context.Context) (StoreClock, error)
+	AcceptClock(ctx context.Context, by, reason string) (ClockCorrection, error)
+
 	// Commit applies one change of one run, whole or not at all. It returns
 	// ErrConflict where the run's sequence number is no longer Expect,
 	// ErrLeaseLost where owner or epoch are not the writer's or a claim's owner
@@ -94,6 +102,30 @@ type Store interface {
 	SetFlag(ctx context.Context, name, value string) error
 
 	Close() error
+}
+
+// StoreClock is how a store's time stands. Times are UTC microseconds.
+type StoreClock struct {
+	// Wall is the wall clock, Newest the newest time recorded; zero in a store
+	// that holds nothing.
+	Wall, Newest time.Time
+	// Refuses is set where Newest is more than two minutes ahead of Wall:
+	// nothing is claimed, decided, spent or expired (ErrClock).
+	Refuses bool
+	// Corrections are those that were accepted, oldest first, the last 100.
+	Corrections []ClockCorrection
+}
+
+// ClockCorrection is an operator's word that a store's clock is right although
+// later times are recorded.
+type ClockCorrection struct {
+	// By is who said so, Reason why.
+	By     string `json:"by"`
+	Reason string `json:"reason,omitempty"`
+	// At is the time that was accepted as the present one, Newest the newest
+	// time that was recorded before.
+	At     time.Time `json:"at"`
+	Newest time.Time `json:"newest"`
 }
 
 // Record is one event as stored: an exact header that is chained, and a

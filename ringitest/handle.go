@@ -94,6 +94,14 @@ func (h *handle) Now(ctx context.Context) (time.Time, error) {
 	return use(h, func() (time.Time, error) { return h.store.Now(ctx) })
 }
 
+func (h *handle) Clock(ctx context.Context) (ringi.StoreClock, error) {
+	return use(h, func() (ringi.StoreClock, error) { return h.store.Clock(ctx) })
+}
+
+func (h *handle) AcceptClock(ctx context.Context, by, reason string) (ringi.ClockCorrection, error) {
+	return use(h, func() (ringi.ClockCorrection, error) { return h.store.AcceptClock(ctx, by, reason) })
+}
+
 func (h *handle) Load(ctx context.Context, space, runID string) (*ringi.StoredRun, error) {
 	return use(h, func() (*ringi.StoredRun, error) { return h.store.Load(ctx, space, runID) })
 }

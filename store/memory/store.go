@@ -137,6 +137,8 @@ type data struct {
 	newest int64 // the newest time recorded, in microseconds
 	bytes  block // of the newest records, with room for more
 	spaces map[string]*space
+	// corrections of the clock that were accepted
+	corrections []ringi.ClockCorrection
 	// open runs in the order in which they were made
 	firstOpen, lastOpen *run
 	made                int64            // runs made so far

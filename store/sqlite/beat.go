@@ -17,7 +17,7 @@ func (s *Store) Beat(ctx context.Context, owner string, lease time.Duration) err
 		_, err := w.exec(`
 			INSERT INTO owners (id, until) VALUES (?, ?)
 			ON CONFLICT (id) DO UPDATE SET until = excluded.until`,
-			owner, w.s.clock.now()+lease.Microseconds())
+			owner, w.s.now()+lease.Microseconds())
 		return err
 	})
 	if err != nil {

@@ -48,7 +48,7 @@ func size(c *ringi.Commit) int {
 // it moves nothing, why tells the reason; if it is that another process has
 // recorded a later time in the row, that is the time of this commit too.
 func (w *writer) commit(c *ringi.Commit) error {
-	now := w.s.clock.now()
+	now := w.s.now()
 	moved, err := w.move(c, now)
 	if err != nil {
 		return err

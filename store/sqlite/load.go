@@ -187,7 +187,7 @@ func runsQuery(q ringi.RunQuery) (string, []any) {
 // Runnable lists the runs of every space that wait for an owner, the oldest
 // first.
 func (s *Store) Runnable(ctx context.Context, limit int) ([]ringi.RunRow, error) {
-	now, n := s.clock.now(), bounded(limit, 100)
+	now, n := s.now(), bounded(limit, 100)
 	rows, err := s.read.QueryContext(ctx, readRunnable, now, n, now, n, now, now, n, n)
 	if err != nil {
 		return nil, fmt.Errorf("list runnable runs: %w", err)

@@ -13,7 +13,7 @@ import (
 // Request returns one request row; a pending one past its time is shown as
 // expired.
 func (s *Store) Request(ctx context.Context, space, id string) (ringi.RequestRow, error) {
-	row, err := requestRow(s.readRequest.QueryRowContext(ctx, s.clock.now(), space, id).Scan)
+	row, err := requestRow(s.readRequest.QueryRowContext(ctx, s.now(), space, id).Scan)
 	if err != nil {
 		return ringi.RequestRow{}, fmt.Errorf("read request %s: %w", id, err)
 	}
@@ -34,7 +34,7 @@ func (s *Store) Requests(ctx context.Context, q ringi.RequestQuery) ([]ringi.Req
 		}
 		after = position{row.CreatedAt.UnixMicro(), row.ID}
 	}
-	query, args := requestsQuery(q, after, s.clock.now())
+	query, args := requestsQuery(q, after, s.now())
 	rows, err := s.read.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list requests: %w", err)

@@ -150,15 +150,15 @@ func (s *Store) learn() error {
 	if err != nil {
 		return fmt.Errorf("read store id: %w", err)
 	}
-	var newest int64
-	err = s.read.QueryRowContext(ctx, `
-		SELECT max(
-		  coalesce((SELECT runs.updated_at FROM records
-		    JOIN runs ON runs.space = records.space AND runs.id = records.run
-		    ORDER BY records.n DESC LIMIT 1), 0),
-		  coalesce((SELECT updated_at FROM runs ORDER BY n DESC LIMIT 1), 0),
-		  coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'newest'), 0))`).Scan(&newest)
+	list, err := readCorrections(s.read.QueryRowContext(ctx, queryCorrections))
 	if err != nil {
+		return fmt.Errorf("read corrections of the clock: %w", err)
+	}
+	if len(list) > 0 {
+		s.clock.accepted.Store(list[len(list)-1].At.UnixMicro())
+	}
+	var newest int64
+	if err := s.read.QueryRowContext(ctx, queryNewest).Scan(&newest); err != nil {
 		return fmt.Errorf("read newest time: %w", err)
 	}
 	s.clock.advance(newest)
@@ -179,7 +179,7 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	if err := s.usable(ctx); err != nil {
 		return time.Time{}, fmt.Errorf("read store time: %w", err)
 	}
-	return fromMicros(s.clock.now()), nil
+	return fromMicros(s.now()), nil
 }
 
 // usable reports why a call that needs no query cannot be answered.

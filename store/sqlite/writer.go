@@ -22,6 +22,9 @@ type writer struct {
 	commits int
 	// recorded is the newest time written in this transaction.
 	recorded int64
+	// accepted is the time that a correction of the clock accepts in this
+	// transaction; 0 for none.
+	accepted int64
 	// Room for the arguments of a statement.
 	moveArgs, changeArgs []any
 }
@@ -90,7 +93,7 @@ func (w *writer) transact(group []*job, results []error, savepoints bool) error 
 	if err := w.begin(); err != nil {
 		return fmt.Errorf("%w: begin transaction: %w", ringi.ErrNotRecorded, err)
 	}
-	w.recorded = 0
+	w.recorded, w.accepted = 0, 0
 	applied := 0
 	for i, j := range group {
 		var err error
@@ -110,6 +113,10 @@ func (w *writer) transact(group []*job, results []error, savepoints bool) error 
 		return w.afterFailedCommit(err)
 	}
 	w.commits++
+	if w.accepted != 0 {
+		w.s.clock.accepted.Store(w.accepted)
+		w.s.clock.newest.Store(w.accepted)
+	}
 	w.s.clock.advance(w.recorded)
 	return nil
 }
@@ -209,6 +216,7 @@ func (w *writer) overwrite() error {
 // noteNewest keeps the newest recorded time for the next Open. It is a service
 // to it and no promise: see learn.
 func (w *writer) noteNewest() {
+	w.s.now() // heeds: a time that was corrected must not come back
 	newest := w.s.clock.newest.Load()
 	if w.commits == 0 || w.begin() != nil {
 		return

@@ -70,6 +70,8 @@ func (g *stage) everyCall(ctx context.Context, row ringi.RunRow) map[string]erro
 	}
 	_, all["ID"] = g.ID(ctx)
 	_, all["Now"] = g.Now(ctx)
+	_, all["Clock"] = g.Clock(ctx)
+	_, all["AcceptClock"] = g.AcceptClock(ctx, "every call", "")
 	_, all["Load"] = g.Load(ctx, row.Space, row.ID)
 	_, all["Row"] = g.Row(ctx, row.Space, row.ID)
 	_, all["Transcript"] = g.Transcript(ctx, row.Space, row.Thread)

@@ -102,6 +102,16 @@
 // cut down to the microsecond; the zero time stays zero. What a store returns
 // is the caller's: changing it changes nothing in the store.
 //
+// # An accepted clock
+//
+// AcceptClock is a plain error where ErrClock is not what a claim would get for
+// its time. It sets the newest recorded time to the wall clock: UpdatedAt of a
+// run that has a later one becomes it, and a heartbeat beyond lives for two
+// minutes more. CreatedAt, requests and their deadlines stay, and are held
+// against the accepted time from then on, in lists and in changes alike. What
+// was recorded as expired stays expired. Every store that is open on the data
+// heeds it at its next call. From there the store's time never goes back.
+//
 // # Ids and spaces
 //
 // Ids of runs, requests and threads belong to their space: the same id in two

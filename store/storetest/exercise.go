@@ -57,6 +57,7 @@ func Exercise(t *testing.T, open func(t *testing.T, o Options) ringi.Store, f Fe
 		{"Attempts", attempts},
 		{"Keys", keys},
 		{"Clock", clock},
+		{"Accepted", accepted},
 		{"Bytes", bytesAndTimes},
 		{"Copies", copies},
 		{"Spaces", spaces},
