@@ -89,13 +89,11 @@ func (e *Engine) write(ctx context.Context, s *state, l *lease, ch *change) erro
 	if err := e.mayWrite(); err != nil {
 		return err
 	}
-	at, err := e.now(ctx)
+	now, err := e.now(ctx)
 	if err != nil {
 		return notRecorded(err)
 	}
-	if at.Before(s.newest) {
-		at = s.newest
-	}
+	at := later(now, s.newest) // a run's time never goes back
 	w := writings.Get().(*writing)
 	c, chain, err := e.build(w, s, l, ch, at)
 	if err != nil {
@@ -105,7 +103,7 @@ func (e *Engine) write(ctx context.Context, s *state, l *lease, ch *change) erro
 		ch.written = w
 	}
 	if l != nil {
-		if err := e.heart.beat(ctx, at); err != nil {
+		if err := e.heart.beat(ctx, now); err != nil {
 			return notRecorded(err)
 		}
 	}

@@ -91,8 +91,8 @@ func (h *heart) orphan(a *activation) {
 func (h *heart) beat(ctx context.Context, at time.Time) error {
 	h.beating.Lock()
 	defer h.beating.Unlock()
-	if !h.last.IsZero() && at.Sub(h.last) < h.every {
-		return nil
+	if since := at.Sub(h.last); !h.last.IsZero() && since >= 0 && since < h.every {
+		return nil // less than nothing: the clock was corrected
 	}
 	if err := h.e.store.Beat(ctx, h.owner, h.e.cfg.Lease); err != nil {
 		return fmt.Errorf("beat: %w", err)
