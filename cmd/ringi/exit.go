@@ -60,7 +60,7 @@ var outcomes = []struct {
 	{ringi.ErrNowDenied, exitFailed, "Policy has been tightened since the request was made."},
 	{ringi.ErrFinal, exitFailed, "There is nothing to cancel any more."},
 	{ringi.ErrSimulated, exitFailed, "A replay made this store: real tools do not join it."},
-	{ringi.ErrClock, exitFailed, "Set this machine's clock right."},
+	{ringi.ErrClock, exitFailed, "Set this machine's clock right. If it is right, `ringi clock accept` says so."},
 	{ringi.ErrNotRecorded, exitFailed, "Nothing was recorded."},
 	{ringi.ErrConflict, exitFailed, "Somebody else is writing; try again."},
 	{ringi.ErrBusy, exitFailed, "Another process drives the run; try again."},

@@ -91,7 +91,7 @@ func newRootCommand(e *env) *cobra.Command {
 		newPendingCommand(e), newShowCommand(e),
 		newApproveCommand(e), newDenyCommand(e), newEditCommand(e), newFillCommand(e), newRespondCommand(e),
 		newOutcomeCommand(e), newTakeBackCommand(e), newCancelCommand(e),
-		newVerifyCommand(e), newStoreCommand(e), newKeysCommand(e), newReplayCommand(e), newToolsCommand(e),
+		newVerifyCommand(e), newStoreCommand(e), newKeysCommand(e), newClockCommand(e), newReplayCommand(e), newToolsCommand(e),
 	)
 	root.SetHelpCommand(newHelpCommand())
 	markStarted(e, root)

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -50,6 +51,7 @@ func TestScripts(t *testing.T) {
 			"digest": digestCommand,
 			"grant":  grantCommand,
 			"keyid":  keyIDCommand,
+			"now":    nowCommand,
 			"sql":    sqlCommand,
 			"exits":  exitsCommand,
 			"shows":  showsCommand,
@@ -191,6 +193,14 @@ func keyIDCommand(ts *testscript.TestScript, neg bool, args []string) {
 	keys, err := sign.Parse(args[0])
 	ts.Check(err)
 	ts.Setenv(args[1], keys.SigningID())
+}
+
+// nowCommand: now VARIABLE: what time it is.
+func nowCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: now VARIABLE")
+	}
+	ts.Setenv(args[0], time.Now().Format(time.RFC3339))
 }
 
 // grantCommand: grant FILE REQUEST PRINCIPAL: approves in the other process.
