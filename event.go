@@ -185,6 +185,8 @@ type ApprovalRequested struct {
 	ExpiresAt    time.Time     `json:"expires_at,omitzero"`
 	UseBy        time.Duration `json:"use_by"`
 	Why          string        `json:"why,omitempty"` // kind outcome: what is unknown
+	// Told are those of Supplied whose values the model is told.
+	Told []string `json:"told,omitempty"`
 }
 
 // InputProposed records a person's edit, or typed values.

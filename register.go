@@ -20,6 +20,8 @@ type schemas struct {
 	output  *schema.Schema // nil where the tool declares none
 	// personKeys are the keys that a person supplies, sorted.
 	personKeys []string
+	// told are those of them whose values the model is told, sorted.
+	told []string
 }
 
 // anyObject is the input schema of a tool that declares none.
@@ -146,6 +148,9 @@ func compileSchemas(t Tool) (schemas, error) {
 		return s, nil
 	}
 	if s.person, s.personKeys, err = compilePerson(t.InputRequired); err != nil {
+		return s, err
+	}
+	if s.told, err = toldKeys(t.InputRequired, t.InputSchema); err != nil {
 		return s, err
 	}
 	return s, checkPersonKeys(s.personKeys, s.input.Properties())

@@ -181,7 +181,11 @@ type Tool struct {
 	Group     string    `json:"group,omitempty"`
 	DataClass DataClass `json:"data_class,omitempty"`
 	// InputRequired is a closed JSON Schema of what a person supplies before
-	// the tool runs. The model is offered InputSchema without those keys.
+	// the tool runs. The model is offered InputSchema without those keys, and
+	// learns which of them a person supplied, never the values: they may be
+	// secrets. A key marked "x-tell-model": true is told with its value, where
+	// that is short; the mark on a key that is also marked as a secret
+	// (writeOnly, format password, x-sensitive) is refused.
 	InputRequired json.RawMessage `json:"input_required,omitempty"`
 	// AllowEdit and AllowRespond let a decider change the input, or answer in
 	// the tool's place. Both are off in the zero value.

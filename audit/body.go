@@ -100,6 +100,7 @@ func approvalRequested(c *codec, v *ringi.ApprovalRequested) {
 	moment(c, "expires_at", may, &v.ExpiresAt)
 	number(c, "use_by", must, &v.UseBy)
 	text(c, "why", may, &v.Why)
+	texts(c, "told", may, &v.Told)
 }
 
 func inputProposed(c *codec, v *ringi.InputProposed) {

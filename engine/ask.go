@@ -166,6 +166,9 @@ func (a *activation) request(at time.Time, k *ask) (*ringi.ApprovalRequested, ri
 	if k.proposed {
 		ev.Input = k.input
 	}
+	if len(k.supplied) > 0 {
+		ev.Told = e.reg.Told(k.judged.Tool, k.supplied)
+	}
 	if d := a.expiry(); d > 0 && k.kind != ringi.KindOutcome {
 		ev.ExpiresAt = at.Add(d)
 	}

@@ -1,10 +1,15 @@
 package engine
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/internal/escape"
+	"github.com/ringi-dev/ringi/internal/strictjson"
 )
 
 // This file writes every text that a model reads in a tool's place. The codes
@@ -101,13 +106,53 @@ func resultOf(c *call, f *ringi.FinishedCall, res *ringi.ToolResult) {
 	}
 }
 
-// changedNote tells the model that a person changed its call. Typed values are
-// never told, only which keys a person supplied.
+// changedNote tells the model that a person changed its call. Of typed values it
+// is told which keys a person supplied, and the values of those alone that the
+// tool's schema marks with x-tell-model.
 func changedNote(r *request) string {
 	if len(r.ev.Supplied) > 0 {
-		return "A person supplied: " + strings.Join(r.ev.Supplied, ", ") + "."
+		parts := slices.Clone(r.ev.Supplied)
+		if len(r.ev.Told) > 0 {
+			tellValues(parts, r.ev)
+		}
+		return "A person supplied: " + strings.Join(parts, ", ") + "."
 	}
 	return fmt.Sprintf("A person changed the input before the call ran. Executed input: %s", r.ev.Input)
+}
+
+// The most of typed values that a note tells, in bytes as they are told: of one,
+// and of all. What is longer is named alone; a value is never cut.
+const (
+	maxToldValue  = 256
+	maxToldValues = 2 << 10
+)
+
+// tellValues puts the values that may be told behind their keys. They are what
+// runs, as JSON on one line, so that no text of a person's passes for a part of
+// the note; what is not plainly visible is told as escapes.
+func tellValues(parts []string, ev *ringi.ApprovalRequested) {
+	members, err := strictjson.Members(string(ev.Input), strictjson.Limits{})
+	if err != nil {
+		return // a name is all that can be told
+	}
+	left := maxToldValues
+	for _, m := range members {
+		i := slices.Index(parts, m.Key)
+		if i < 0 || !slices.Contains(ev.Told, m.Key) {
+			continue
+		}
+		var line bytes.Buffer
+		if json.Compact(&line, []byte(m.Value)) != nil {
+			continue
+		}
+		value := escape.JSON(nil, line.Bytes())
+		if len(value) > maxToldValue || len(value) > left {
+			parts[i] += " (a value too long to tell)"
+			continue
+		}
+		left -= len(value)
+		parts[i] += " = " + string(value)
+	}
 }
 
 func joinNotes(a, b string) string {
