@@ -19,6 +19,7 @@ type field struct {
 	choices     []string
 	required    bool
 	secret      bool
+	told        bool // to the model, with the result
 }
 
 // fieldsOf reads the top-level keys of an input schema, in the order in which
@@ -45,12 +46,13 @@ func fieldsOf(schema json.RawMessage) ([]field, error) {
 			Title       string            `json:"title"`
 			Description string            `json:"description"`
 			Enum        []json.RawMessage `json:"enum"`
+			Tell        any               `json:"x-tell-model"`
 		}
 		if err := json.Unmarshal([]byte(m.Value), &sub); err != nil {
 			return nil, fmt.Errorf("read input schema of %s: %w", m.Key, err)
 		}
 		f := field{name: m.Key, title: sub.Title, description: sub.Description,
-			required: slices.Contains(doc.Required, m.Key), secret: isSecret(json.RawMessage(m.Value))}
+			required: slices.Contains(doc.Required, m.Key), secret: isSecret(json.RawMessage(m.Value)), told: sub.Tell == true}
 		f.kind, _ = sub.Type.(string)
 		for _, c := range sub.Enum {
 			f.choices = append(f.choices, string(c))
@@ -74,6 +76,9 @@ func (f field) hint() string {
 	}
 	if !f.required {
 		parts = append(parts, "optional")
+	}
+	if f.told {
+		parts = append(parts, "the model is told")
 	}
 	if f.secret {
 		parts = append(parts, "not shown while you type")

@@ -103,7 +103,7 @@ func (s *stage) registry() *ringi.Registry {
 		{tool: ringi.Tool{Name: "transfer", Effect: ringi.NonIdempotentWrite,
 			InputSchema: object(`"to":{"type":"string"},"cents":{"type":"integer"},"code":{"type":"string"},"branch":{"type":"integer"}`),
 			InputRequired: []byte(`{"type":"object","additionalProperties":false,"required":["code"],"properties":{` +
-				`"code":{"type":"string","writeOnly":true,"title":"TAN","description":"from your card reader"},"branch":{"type":"integer"}}}`)}},
+				`"code":{"type":"string","writeOnly":true,"title":"TAN","description":"from your card reader"},"branch":{"type":"integer","x-tell-model":true}}}`)}},
 		{tool: ringi.Tool{Name: "sign_in", Effect: ringi.ReadOnly,
 			InputSchema: object(`"user":{"type":"string"},"level":{"type":"string"}`),
 			InputRequired: []byte(`{"type":"object","additionalProperties":false,"required":["user","level"],"properties":{` +
