@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/internal/nearest"
 )
 
 // The settings that a [ringi.PolicyError] names.
@@ -70,41 +70,17 @@ func checkName(where, name string, r *ringi.Registry) error {
 	if _, ok := r.Tool(name); ok {
 		return nil
 	}
-	return &ringi.PolicyError{Name: name, Where: where, Nearest: nearest(name, r)}
+	return &ringi.PolicyError{Name: name, Where: where, Nearest: nearestTool(name, r)}
 }
 
-// nearest returns the registered name with the smallest edit distance, letter
-// case aside; empty where none is near. Of equals the first registered wins.
-func nearest(name string, r *ringi.Registry) string {
-	if len(name) > 128 { // names have 64; nothing is near
-		return ""
-	}
-	best, least := "", len(name)/2+1
-	for _, t := range r.Tools() {
-		if d := editDistance(strings.ToLower(name), strings.ToLower(t.Name)); d < least {
-			best, least = t.Name, d
-		}
-	}
-	return best
-}
-
-// editDistance is Levenshtein's: insertions, deletions and substitutions.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
+// nearestTool returns the registered name that is most like an unknown one;
+// empty where none is.
+func nearestTool(name string, r *ringi.Registry) string {
+	return nearest.Of(name, func(yield func(string) bool) {
+		for _, t := range r.Tools() {
+			if !yield(t.Name) {
+				return
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
 		}
-	}
-	return row[len(b)]
+	})
 }

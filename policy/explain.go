@@ -66,7 +66,7 @@ func (g Gates) Explain(name string, run ringi.RunInfo, zone ringi.TrustZone) Exp
 func (e *Explanation) explainUnregistered(g Gates) {
 	detail := "no tool of this name is registered"
 	if g.Registry != nil {
-		if e.Nearest = nearest(e.Tool, g.Registry); e.Nearest != "" {
+		if e.Nearest = nearestTool(e.Tool, g.Registry); e.Nearest != "" {
 			detail += fmt.Sprintf("; the nearest is %q", e.Nearest)
 		}
 	}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/internal/nearest"
 )
 
 // request reads one request. Where there is none of that id it names the
@@ -33,37 +33,11 @@ func nearestRequest(ctx context.Context, s *session, space, id string) (string, 
 	if err != nil {
 		return "", fmt.Errorf("list requests: %w", err)
 	}
-	best, least := "", len(id)/2+1
-	for _, row := range rows {
-		d := distance(id, row.ID)
-		if len(id) >= 6 && strings.HasPrefix(row.ID, id) {
-			d = 1
-		}
-		if d < least {
-			best, least = row.ID, d
-		}
-	}
-	return best, nil
-}
-
-// distance is how many letters must be added, removed or exchanged to make b
-// of a (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := before
-			if a[i] != b[j] {
-				cost++
+	return nearest.Of(id, func(yield func(string) bool) {
+		for _, row := range rows {
+			if !yield(row.ID) {
+				return
 			}
-			before = row[j+1]
-			row[j+1] = min(cost, row[j]+1, before+1)
 		}
-	}
-	return row[len(b)]
+	}), nil
 }

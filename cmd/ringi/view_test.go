@@ -145,14 +145,3 @@ func TestDurations(t *testing.T) {
 		t.Errorf("future: %s", got)
 	}
 }
-
-func TestDistanceCountsLetters(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abd", 1}, {"abcd", "acd", 1}, {"kitten", "sitting", 3}} {
-		if got := distance(c.a, c.b); got != c.want {
-			t.Errorf("distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
-		}
-	}
-}
