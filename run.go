@@ -88,75 +88,59 @@ func DefaultLimits() Limits {
 
 // Or returns l with zero fields taken from d.
 func (l Limits) Or(d Limits) Limits {
-	or(&l.Steps, d.Steps)
-	or(&l.ToolCalls, d.ToolCalls)
-	or(&l.CallsPerTurn, d.CallsPerTurn)
-	or(&l.ToolTimeout, d.ToolTimeout)
-	or(&l.InputBytes, d.InputBytes)
-	or(&l.InputDepth, d.InputDepth)
-	or(&l.ResultBytes, d.ResultBytes)
-	or(&l.OpenRequests, d.OpenRequests)
-	or(&l.SameDenied, d.SameDenied)
-	or(&l.Denied, d.Denied)
-	or(&l.Attempts, d.Attempts)
-	or(&l.ModelRetries, d.ModelRetries)
-	or(&l.Reads, d.Reads)
-	return l
-}
-
-func or[T int | time.Duration](v *T, d T) {
-	if *v == 0 {
-		*v = d
-	}
+	return l.with(d, func(mine, def int64) int64 {
+		if mine == 0 {
+			return def
+		}
+		return mine
+	})
 }
 
 // Beyond returns l with the fields that equal d's zeroed: what differs from d.
 // Or(d) gives l back.
 func (l Limits) Beyond(d Limits) Limits {
-	beyond(&l.Steps, d.Steps)
-	beyond(&l.ToolCalls, d.ToolCalls)
-	beyond(&l.CallsPerTurn, d.CallsPerTurn)
-	beyond(&l.ToolTimeout, d.ToolTimeout)
-	beyond(&l.InputBytes, d.InputBytes)
-	beyond(&l.InputDepth, d.InputDepth)
-	beyond(&l.ResultBytes, d.ResultBytes)
-	beyond(&l.OpenRequests, d.OpenRequests)
-	beyond(&l.SameDenied, d.SameDenied)
-	beyond(&l.Denied, d.Denied)
-	beyond(&l.Attempts, d.Attempts)
-	beyond(&l.ModelRetries, d.ModelRetries)
-	beyond(&l.Reads, d.Reads)
-	return l
-}
-
-func beyond[T int | time.Duration](v *T, d T) {
-	if *v == d {
-		*v = 0
-	}
+	return l.with(d, func(mine, def int64) int64 {
+		if mine == def {
+			return 0
+		}
+		return mine
+	})
 }
 
 // Strictest returns the smaller of each limit: what a child run gets.
 func (l Limits) Strictest(m Limits) Limits {
-	least(&l.Steps, m.Steps)
-	least(&l.ToolCalls, m.ToolCalls)
-	least(&l.CallsPerTurn, m.CallsPerTurn)
-	least(&l.ToolTimeout, m.ToolTimeout)
-	least(&l.InputBytes, m.InputBytes)
-	least(&l.InputDepth, m.InputDepth)
-	least(&l.ResultBytes, m.ResultBytes)
-	least(&l.OpenRequests, m.OpenRequests)
-	least(&l.SameDenied, m.SameDenied)
-	least(&l.Denied, m.Denied)
-	least(&l.Attempts, m.Attempts)
-	least(&l.ModelRetries, m.ModelRetries)
-	least(&l.Reads, m.Reads)
-	return l
+	return l.with(m, func(mine, other int64) int64 {
+		if other > 0 && (mine < 0 || other < mine) {
+			return other
+		}
+		return mine
+	})
 }
 
-func least[T int | time.Duration](v *T, m T) {
-	if m > 0 && (*v < 0 || m < *v) {
-		*v = m
+// with is the one list of the limits: it returns l with every field made by f of
+// l's and m's.
+func (l Limits) with(m Limits, f func(mine, other int64) int64) Limits {
+	for _, field := range [...]struct {
+		mine  *int
+		other int
+	}{
+		{&l.Steps, m.Steps},
+		{&l.ToolCalls, m.ToolCalls},
+		{&l.CallsPerTurn, m.CallsPerTurn},
+		{&l.InputBytes, m.InputBytes},
+		{&l.InputDepth, m.InputDepth},
+		{&l.ResultBytes, m.ResultBytes},
+		{&l.OpenRequests, m.OpenRequests},
+		{&l.SameDenied, m.SameDenied},
+		{&l.Denied, m.Denied},
+		{&l.Attempts, m.Attempts},
+		{&l.ModelRetries, m.ModelRetries},
+		{&l.Reads, m.Reads},
+	} {
+		*field.mine = int(f(int64(*field.mine), int64(field.other)))
 	}
+	l.ToolTimeout = time.Duration(f(int64(l.ToolTimeout), int64(m.ToolTimeout)))
+	return l
 }
 
 // RunStart is what a run begins with.
