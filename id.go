@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/base32"
 	"encoding/binary"
-	"strings"
 	"time"
 )
 
@@ -29,12 +28,4 @@ func IDFrom(prefix string, now time.Time, b [16]byte) string {
 	n := copy(out[:], prefix)
 	idAlphabet.Encode(out[n:n+26], b[:])
 	return string(out[:n+26])
-}
-
-// IDSuffix returns an id without its prefix.
-func IDSuffix(id string) string {
-	if _, s, ok := strings.Cut(id, "_"); ok {
-		return s
-	}
-	return id
 }

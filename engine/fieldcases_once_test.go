@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -213,7 +214,7 @@ func TestF41_TheRequestKeepsItsIDOverACrash(t *testing.T) {
 		c.Engine(s.cfg)
 		res := c.Run(ringi.RunStart{})
 		for i, r := range res.Pending {
-			if want := fmt.Sprintf("req_%s_1_%d", ringi.IDSuffix(res.RunID), i); r.ID != want {
+			if want := fmt.Sprintf("req_%s_1_%d", strings.TrimPrefix(res.RunID, "run_"), i); r.ID != want {
 				t.Errorf("request %s, want %s", r.ID, want)
 			}
 		}

@@ -282,7 +282,7 @@ func verifyRun(t *testing.T, store ringi.Store, want *scriptRun, run *ringi.Stor
 		turn, _ := want.turn(said, join)
 		said += turn.weight()
 		for pos := range turn.calls {
-			call := fmt.Sprintf("call_%s_%d_%d", ringi.IDSuffix(run.Row.ID), step, pos)
+			call := fmt.Sprintf("call_%s_%d_%d", strings.TrimPrefix(run.Row.ID, "run_"), step, pos)
 			if ran[run.Row.Thread+"\t"+run.Row.ID+"\t"+call] == 0 && !unknown[call] {
 				faults = append(faults, fmt.Sprintf("call %s of %s neither ran nor is an unknown outcome", call, run.Row.Thread))
 			}
