@@ -18,7 +18,7 @@ type Store interface {
 
 	// Now returns the store's time in UTC microseconds. On one machine it is
 	// the wall clock, never earlier than the newest time recorded in this
-	// store.
+	// store, but where AcceptClock says that this was wrong.
 	Now(ctx context.Context) (time.Time, error)
 
 	// Clock tells how the store's time stands. AcceptClock records that the

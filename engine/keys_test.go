@@ -56,7 +56,7 @@ func held(t *testing.T, err error) *engine.KeyHeldError {
 	return h
 }
 
-func TestRetireKey_HeldUntilNothingIsOpen(t *testing.T) {
+func TestS19_RetireKey_HeldUntilNothingIsOpen(t *testing.T) {
 	w, old, ended, waits := rotated(t)
 	ctx := t.Context()
 
@@ -125,7 +125,7 @@ func retiredIsNotCorrupt(t *testing.T, w *world, e *engine.Engine, old, ended, l
 	wantStatus(t, w.run(both, ringi.RunStart{By: ana, Thread: "thr_done"}), ringi.WaitingForApproval, 1)
 }
 
-func TestRetireKey_Refuses(t *testing.T) {
+func TestS19_RetireKey_Refuses(t *testing.T) {
 	w, old, _, _ := rotated(t)
 	ctx := t.Context()
 	e := w.with("ba")
@@ -158,7 +158,7 @@ func TestRetireKey_Refuses(t *testing.T) {
 }
 
 // An outcome that nobody knows holds the key of the request that led to it.
-func TestRetireKey_UnknownOutcomeHoldsIt(t *testing.T) {
+func TestS19_RetireKey_UnknownOutcomeHoldsIt(t *testing.T) {
 	w := newWorld(t)
 	w.tool(ringi.Tool{Name: "boom", Effect: ringi.NonIdempotentWrite}, func(context.Context, ringi.ToolCall) (ringi.ToolResult, error) { panic("boom") })
 	w.says(calls("boom", `{}`))
@@ -191,7 +191,7 @@ func (r *racing) ForgetKey(ctx context.Context, id string) error {
 	return r.Store.ForgetKey(ctx, id)
 }
 
-func TestRetireKey_ARunThatBeganMeanwhileKeepsIt(t *testing.T) {
+func TestS19_RetireKey_ARunThatBeganMeanwhileKeepsIt(t *testing.T) {
 	w := newWorld(t)
 	w.says(calls("pay", `{"n":1}`))
 	slow := w.with("a")
@@ -206,7 +206,7 @@ func TestRetireKey_ARunThatBeganMeanwhileKeepsIt(t *testing.T) {
 	}
 }
 
-func TestKeys_SaysWhatEachHolds(t *testing.T) {
+func TestS19_KeysSayWhatEachHolds(t *testing.T) {
 	w, old, _, waits := rotated(t)
 	w.run(w.with("ba"), ringi.RunStart{By: ana})
 	w.cfg.Keyring, w.cfg.ReadOnly = nil, true

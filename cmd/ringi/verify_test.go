@@ -458,7 +458,7 @@ func TestBrokenRunsAreExit4Everywhere(t *testing.T) {
 
 // More runs than a page holds are all checked.
 // What is broken in another space is found, unless one is named.
-func TestVerifyGoesThroughEverySpace(t *testing.T) {
+func TestF170_VerifyGoesThroughEverySpace(t *testing.T) {
 	keys, err := sign.Parse(testSecret)
 	if err != nil {
 		t.Fatal(err)
