@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"sync/atomic"
 
 	"github.com/ringi-dev/ringi"
@@ -31,6 +32,7 @@ type parentage struct {
 	steps  int // left of the parent's budgets
 	calls  int
 	raised atomic.Pointer[ringi.DataClass] // the highest mark of the children
+	over   atomic.Bool                     // the call has come back, or was given up
 }
 
 // told is what a handler may ask about its own call, beyond its run.
@@ -169,6 +171,24 @@ func (a *activation) raise() {
 // call has ended or is unknown, and nobody waits for the child.
 func (a *activation) orphaned() bool {
 	return !a.s.start.Parent.IsZero() && (a.parent == nil || a.parent.runID != a.s.start.Parent.RunID)
+}
+
+// orphanedGate reports whether the gate was opened inside a call that is over:
+// its handler's here, or, for who only tends it, as its run's log has it.
+func (a *activation) orphanedGate(ctx context.Context) bool {
+	ref := a.s.start.Parent
+	switch {
+	case ref.IsZero():
+		return false
+	case a.parent != nil && a.parent.runID == ref.RunID && a.parent.callID == ref.CallID:
+		return a.parent.over.Load()
+	}
+	up, err := a.e.load(ctx, a.s.space, ref.RunID)
+	if err != nil {
+		return errors.Is(err, ringi.ErrNotFound)
+	}
+	c := up.call(ref.CallID)
+	return up.finished != nil || c == nil || c.result != nil || c.lost
 }
 
 // opaque hides who decided from a tool.

@@ -228,6 +228,7 @@ func (s *state) moved(c *ringi.Commit, chain audit.Chain, l *lease, ch *change, 
 	}
 	s.chain = chain
 	s.row.Epoch, s.row.Seq, s.row.Head, s.row.MAC = epoch, chain.Seq, chain.Head, c.Row.MAC
+	s.row.Deadline = c.Row.Deadline
 	if !ch.settle || s.row.Status.Waiting() || s.row.Status == ringi.Queued {
 		s.row.Status, s.row.Reason = ch.status, ch.reason
 	}

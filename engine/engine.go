@@ -32,7 +32,8 @@ type Config struct {
 	// Approval is the user's own policy: rungs 1 to 3 of the ladder.
 	Approval ringi.Approval
 	// ContextFunc gives back, at every Run and Resume, what must not be stored.
-	// A gate, and Decide, work under the context that their caller gives.
+	// A gate, Decide and Stateless ask it too, before a function of the user's
+	// judges.
 	ContextFunc func(context.Context, ringi.RunInfo) context.Context
 	// Deciders names who may decide, where a tool names nobody itself. Zero:
 	// any authenticated person.

@@ -137,6 +137,7 @@ func (a *activation) invoke(ctx context.Context, handler ringi.ToolHandler, tool
 		from = time.Now() // the commit of the start is not the tool's time
 	}
 	p := a.toolContext(&a.calling, &g, key, from, limit)
+	defer p.over.Store(true)
 	defer p.ctx.Cancel()
 	if c := a.s.call(g.callID); c.value != nil && c.input == c.judged.Input {
 		p.ctx.Checked, p.ctx.CheckedInput, c.value = c.value, string(c.input), nil
@@ -386,7 +387,7 @@ func (e *Engine) keepLate(space, runID, callID string, res ringi.ToolResult, err
 func (a *activation) runReads(ctx context.Context, st *stepping, t *turn) (bool, error) {
 	grants := a.grants[:0]
 	for _, c := range t.calls {
-		if c.result != nil || !a.e.readOnly(c.judged.Tool) || a.stricterBefore(c) {
+		if c.result != nil || !a.e.readOnly(c.judged.Tool) || stricterBefore(c) {
 			continue
 		}
 		if g, ok := grantByPolicy(c); ok {
@@ -411,7 +412,7 @@ func (a *activation) runReads(ctx context.Context, st *stepping, t *turn) (bool,
 
 // stricterBefore reports whether the call was started as something that must
 // not be repeated.
-func (a *activation) stricterBefore(c *call) bool {
+func stricterBefore(c *call) bool {
 	for _, s := range c.started {
 		if !s.Effect.Repeatable() {
 			return true

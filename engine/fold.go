@@ -46,6 +46,8 @@ type call struct {
 	input     ringi.Input // what would run: the model's, or a person's
 	started   []*ringi.ToolStarted
 	startedAt time.Time // of the newest start
+	starts    int       // all of them, those that were settled too
+	lost      bool      // nobody knows, or knew, what became of its newest start
 	result    *ringi.ToolResult
 	class     ringi.DataClass // of the result, where it is not the tool's own
 	request   *request        // the newest that asks for leave, input or a result
@@ -389,7 +391,8 @@ func (s *state) applyStarted(b *ringi.ToolStarted, at time.Time) string {
 	if c.asked() {
 		return "start of a call that is still asked"
 	}
-	c.started, c.startedAt = append(c.started, b), at
+	c.started, c.startedAt, c.lost = append(c.started, b), at, false
+	c.starts++
 	return ""
 }
 
@@ -413,6 +416,7 @@ func (s *state) applyUnknown(b *ringi.OutcomeUnknown) string {
 	if c == nil || c.result != nil || len(c.started) == 0 || c.asked() {
 		return "unknown outcome of a call that did not start, or that is asked"
 	}
+	c.lost = true
 	if b.Request.Request == "" {
 		return "" // an unattended run: it ends with this
 	}

@@ -149,10 +149,6 @@ func (e *Engine) reopen(ctx context.Context, id string, run ringi.RunInfo) (*Gat
 
 // sameRun holds what a gate is opened with against what was recorded.
 func sameRun(start *ringi.RunStarted, run ringi.RunInfo) error {
-	groups := start.Groups
-	if start.AllGroups {
-		groups = nil
-	}
 	switch {
 	case run.Thread != "" && run.Thread != start.Thread:
 		return errors.New("it is open on another thread")
@@ -160,7 +156,7 @@ func sameRun(start *ringi.RunStarted, run ringi.RunInfo) error {
 		return errors.New("it is open for another agent")
 	case !run.By.IsZero() && run.By.ID != start.By.ID:
 		return errors.New("it is open for another principal")
-	case run.Groups != nil && !slices.Equal(run.Groups, groups):
+	case run.Groups != nil && (start.AllGroups || !slices.Equal(run.Groups, start.Groups)):
 		return errors.New("it is open with other groups")
 	case run.Unattended != ringi.Attended && run.Unattended != start.Unattended:
 		return errors.New("it is open with another unattended mode")
@@ -171,10 +167,11 @@ func sameRun(start *ringi.RunStarted, run ringi.RunInfo) error {
 }
 
 func (e *Engine) gateOf(a *activation) *Gate {
-	a.gate, a.tree = true, &tree{limit: a.s.start.Limits.ToolCalls}
+	g := &Gate{e: e, a: a, here: map[string]*inFlight{}}
+	a.gate, a.g, a.tree = true, g, &tree{limit: a.s.start.Limits.ToolCalls}
 	a.setInfo()
 	a.prepareMessages()
-	return &Gate{e: e, a: a, here: map[string]*inFlight{}}
+	return g
 }
 
 // Run returns the gate's run: its id and thread, and what it was opened with.
@@ -189,7 +186,7 @@ func (g *Gate) Run() ringi.RunInfo {
 func (g *Gate) Offer() ringi.Offer {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	o := g.a.offer(g.e.zone(g.a.s.start.Zone), g.a.narrow())
+	o := *g.step(0).offer
 	o.Tools = slices.Clone(o.Tools)
 	for i := range o.Tools {
 		o.Tools[i] = cloneTool(o.Tools[i])
@@ -223,6 +220,10 @@ func (j Judged) MayStart() bool { return j.Request == nil && j.Result == nil && 
 func (g *Gate) Judge(ctx context.Context, call ringi.ToolCall) (Judged, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	ctx, err := g.a.context(ctx)
+	if err != nil {
+		return Judged{}, err
+	}
 	c, err := g.judge(ctx, call)
 	if err != nil {
 		return Judged{}, fmt.Errorf("judge call of tool %q: %w", call.Tool, err)
@@ -238,6 +239,9 @@ type Started struct {
 	call  ringi.ToolCall
 	key   string
 	begun time.Time
+	// flight and nth say which start of the call this is.
+	flight *inFlight
+	nth    int
 }
 
 // Input returns the bytes that run: those that were judged, or that a person
@@ -265,6 +269,10 @@ func (s Started) Attempt() int { return s.grant.attempt }
 func (g *Gate) Start(ctx context.Context, callID string) (Started, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	ctx, err := g.a.context(ctx)
+	if err != nil {
+		return Started{}, err
+	}
 	c, err := g.judge(ctx, ringi.ToolCall{ID: callID})
 	if err == nil {
 		var s Started
@@ -284,9 +292,13 @@ func (g *Gate) Finish(ctx context.Context, s Started, r ringi.ToolResult) error 
 	if s.gate != g || s.grant.attempt == 0 {
 		return errors.New("finish call: it was not started at this gate")
 	}
+	out, err := answerOf(s.grant.callID, r)
+	if err != nil {
+		return fmt.Errorf("finish call %s: %w", s.grant.callID, err)
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if err := g.finish(ctx, s, told(s.grant.callID, r)); err != nil {
+	if err := g.finish(ctx, s, out); err != nil {
 		return fmt.Errorf("finish call %s: %w", s.grant.callID, err)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,11 +77,19 @@ func (g *Gate) first(ctx context.Context, given ringi.ToolCall) (*call, error) {
 		if err != nil {
 			return nil, err
 		}
+		var ch *change
+		var made [][32]byte // hashes of what was tried before
 		err = a.commit(ctx, func() (*change, error) {
+			if ch != nil && ch.tried != ([32]byte{}) {
+				made = append(made, ch.tried)
+			}
+			if slices.ContainsFunc(a.s.heads, func(r ringi.Record) bool { return slices.Contains(made, r.Hash) }) {
+				return nil, nil // the commit that reported a failure was made
+			}
 			if len(a.s.turns)+1 != n || a.s.finished != nil || a.s.cancel != nil {
 				return nil, errMoved
 			}
-			ch := a.of(ev, ringi.Running)
+			ch = a.of(ev, ringi.Running)
 			if k == nil {
 				return ch, nil
 			}
@@ -98,39 +107,51 @@ func (g *Gate) first(ctx context.Context, given ringi.ToolCall) (*call, error) {
 	return nil, ringi.ErrConflict
 }
 
-// mayGoOn ends a run that is not to go on, and says so.
+// mayGoOn ends a run that is not to go on, and says so. What is in flight is
+// recorded first: until it has come back nothing new starts.
 func (g *Gate) mayGoOn(ctx context.Context) error {
 	a := g.a
 	if err := a.stopped(ctx); err != nil {
 		return err
 	}
-	st := g.step(len(a.s.turns) + 1)
-	var err error
-	switch {
-	case a.s.finished != nil:
-	case a.s.cancel != nil && !g.anyFlies():
-		err = a.endCancelled(ctx)
+	if a.s.finished == nil {
+		status, reason, detail := g.endsAs(ctx)
+		switch {
+		case reason == "":
+			return nil
+		case g.anyFlies():
+			return &ringi.RunError{RunID: a.id, Status: status, Reason: reason, Detail: detail, Err: ringi.ErrFinal}
+		}
+		if err := a.end(ctx, status, reason, detail); err != nil {
+			return err
+		}
+	}
+	f := a.s.finished
+	return &ringi.RunError{RunID: a.id, Status: f.Status, Reason: f.Reason, Detail: f.Detail, Err: ringi.ErrFinal}
+}
+
+// endsAs says why the run is to end; no reason where it goes on.
+func (g *Gate) endsAs(ctx context.Context) (ringi.RunStatus, ringi.Reason, string) {
+	a := g.a
+	switch zone := g.e.zone(a.s.start.Zone); {
 	case a.s.cancel != nil:
-		return fmt.Errorf("run %s: %w: it is being cancelled", a.id, ringi.ErrFinal)
-	case a.orphaned():
-		err = a.end(ctx, ringi.Cancelled, ringi.ReasonCancelled, "the call that started this run has ended")
+		return ringi.Cancelled, ringi.ReasonCancelled, a.s.cancel.Reason
+	case a.orphanedGate(ctx):
+		return ringi.Cancelled, ringi.ReasonCancelled, "the call that started this run has ended"
+	case slices.ContainsFunc(a.s.unanswered(), func(c *call) bool { return c.lost && c.outcome == nil }):
+		return ringi.Failed, ringi.ReasonOutcomeUnknown, "" // nobody is there to say what became of it
 	case a.deniedTooOften():
-		err = a.end(ctx, ringi.Failed, ringi.ReasonDeniedTooOften, "")
-	default:
-		_, err = a.mayRead(ctx, st)
+		return ringi.Failed, ringi.ReasonDeniedTooOften, ""
+	case a.above(zone):
+		return ringi.Failed, ringi.ReasonTrustZone, a.aboveText(zone)
 	}
-	if err != nil {
-		return err
-	}
-	if f := a.s.finished; f != nil {
-		return &ringi.RunError{RunID: a.id, Status: f.Status, Reason: f.Reason, Detail: f.Detail, Err: ringi.ErrFinal}
-	}
-	return nil
+	return "", "", ""
 }
 
 // step is what a call is judged by: the offer, as of now.
 func (g *Gate) step(n int) *stepping {
 	zone := g.e.zone(g.a.s.start.Zone)
+	g.a.cached = nil // a gate outlives tools and dates
 	return &stepping{n: n, zone: zone, offer: g.a.offer(zone, g.a.narrow())}
 }
 
@@ -180,11 +201,11 @@ func (g *Gate) lookOnce(ctx context.Context, c *call) (bool, error) {
 		return false, err
 	}
 	switch {
-	case c.asked() && !c.approved(): // waits
+	case c.waitsFor() != nil:
 		return true, nil
 	case g.flies(c):
 		return true, nil
-	case a.s.cancel != nil || a.s.finished != nil:
+	case a.s.cancel != nil || a.s.finished != nil || c.lost && c.outcome == nil:
 		err := g.mayGoOn(ctx)
 		if now := a.s.call(c.judged.ID); now.result != nil {
 			return true, nil // it got one as the run ended
@@ -224,7 +245,7 @@ func (a *activation) settleCall(ctx context.Context, c *call) (bool, error) {
 // time. What may be repeated may be started again; the outcome of anything
 // else is unknown. It reports whether the call stands as it is.
 func (a *activation) unfinished(ctx context.Context, c *call) (bool, error) {
-	if a.repeatable(c) {
+	if a.e.repeatable(c) {
 		return true, nil
 	}
 	if found, err := a.lookUp(ctx, c); found || err != nil {
@@ -235,9 +256,9 @@ func (a *activation) unfinished(ctx context.Context, c *call) (bool, error) {
 
 // repeatable reports whether a started call may run again: by the stricter of
 // what it was started as and what the tool is now.
-func (a *activation) repeatable(c *call) bool {
-	tool, ok := a.e.reg.Tool(c.judged.Tool)
-	return ok && !a.stricterBefore(c) && tool.RunEffect().Repeatable()
+func (e *Engine) repeatable(c *call) bool {
+	tool, ok := e.reg.Tool(c.judged.Tool)
+	return ok && !stricterBefore(c) && tool.RunEffect().Repeatable()
 }
 
 // flies reports whether a call runs: here, or, within its time, elsewhere.
@@ -246,9 +267,9 @@ func (g *Gate) flies(c *call) bool {
 		if f.a != nil || f.limit <= 0 || !g.late(f.since, f.limit) {
 			return true
 		}
-		g.landed(c.judged.ID)
+		g.landed(c.judged.ID, f)
 	}
-	if len(c.started) == 0 || c.result != nil || c.again || c.outcome != nil && c.outcome.state == ringi.Pending {
+	if len(c.started) == 0 || c.result != nil || c.again || c.lost {
 		return false
 	}
 	limit := g.a.timeOf(c)
@@ -271,9 +292,9 @@ func (a *activation) timeOf(c *call) time.Duration {
 	return timeLimit(a.s.start.Limits, tool)
 }
 
-// landed forgets a call that ran here.
-func (g *Gate) landed(id string) {
-	if f := g.here[id]; f != nil {
+// landed forgets a call that ran here; another start of it stays.
+func (g *Gate) landed(id string, f *inFlight) {
+	if f != nil && g.here[id] == f {
 		delete(g.here, id)
 		close(f.done)
 	}
@@ -404,7 +425,9 @@ func (g *Gate) begin(ctx context.Context, c *call, gr grant) (Started, bool, err
 	if err != nil {
 		at = s.begun
 	}
-	g.here[gr.callID] = &inFlight{done: make(chan struct{}), since: at, limit: a.timeOf(c)}
+	now := a.s.call(gr.callID)
+	s.flight, s.nth = &inFlight{done: make(chan struct{}), since: at, limit: a.timeOf(now)}, now.starts
+	g.here[gr.callID] = s.flight
 	return s, true, nil
 }
 
@@ -433,34 +456,37 @@ func (g *Gate) judgeFresh(ctx context.Context, c *call, just bool) (bool, error)
 	return false, nil
 }
 
-// told is a result as the loop tells it.
-func told(callID string, r ringi.ToolResult) outcome {
+// answerOf is a result as the loop tells it. What is neither a result nor an
+// error of the tool's, nor a doubt, is refused: nothing is turned into success.
+func answerOf(callID string, r ringi.ToolResult) (outcome, error) {
 	f := ringi.FinishedCall{Call: callID, Outcome: ringi.OutcomeOK, Output: r.Output, Duration: r.Duration}
-	if r.Error != "" || r.Outcome == ringi.OutcomeError {
-		f.Outcome, f.Code, f.Error = ringi.OutcomeError, ringi.CodeToolError, r.Error
-		if f.Error == "" {
-			f.Error = "the tool failed"
-		}
-		if r.Code == ringi.CodeNotDone {
-			f.Code = ringi.CodeNotDone
-		}
+	switch {
+	case r.Outcome == ringi.OutcomeInDoubt:
+		return outcome{fin: f, unknown: "the loop does not know whether the call ran"}, nil
+	case r.Code != "" && r.Code != ringi.CodeToolError && r.Code != ringi.CodeNotDone:
+		return outcome{}, fmt.Errorf("%w: a tool's result has no code %q", ringi.ErrAnswer, r.Code)
+	case r.Outcome != "" && r.Outcome != ringi.OutcomeOK && r.Outcome != ringi.OutcomeError:
+		return outcome{}, fmt.Errorf("%w: outcome %q of a tool's result", ringi.ErrAnswer, r.Outcome)
+	case r.Outcome == ringi.OutcomeOK && (r.Error != "" || r.Code != ""):
+		return outcome{}, fmt.Errorf("%w: a result that is both ok and an error", ringi.ErrAnswer)
+	case r.Outcome == ringi.OutcomeError || r.Error != "" || r.Code != "":
+		f.Outcome, f.Code, f.Error = ringi.OutcomeError, cmp.Or(r.Code, ringi.CodeToolError), cmp.Or(r.Error, "the tool failed")
 	}
-	if r.Outcome == ringi.OutcomeInDoubt {
-		return outcome{fin: f, unknown: "the loop does not know whether the call ran"}
-	}
-	return outcome{fin: f}
+	return outcome{fin: f}, nil
 }
 
 // finish commits what came of a started call.
 func (g *Gate) finish(ctx context.Context, s Started, out outcome) error {
 	a, id := g.a, s.grant.callID
-	g.landed(id)
-	if err := g.refresh(context.WithoutCancel(ctx)); err != nil {
+	ctx = context.WithoutCancel(ctx) // what was started is recorded, whoever has gone
+	mine := g.here[id] == nil || g.here[id] == s.flight
+	g.landed(id, s.flight)
+	if err := g.refresh(ctx); err != nil {
 		g.keepLate(id, out)
 		return fmt.Errorf("record result: %w", err)
 	}
 	c := a.s.call(id)
-	if r := c.waitsFor(); c.result != nil || r != nil || s.grant.start && len(c.started) != s.grant.attempt {
+	if r := c.waitsFor(); c.result != nil || r != nil || !mine || c.starts != s.nth || c.lost {
 		g.keepLate(id, out) // it was given up
 		switch {
 		case c.result != nil:
@@ -471,6 +497,9 @@ func (g *Gate) finish(ctx context.Context, s Started, out outcome) error {
 		return fmt.Errorf("%w: the call was started again", ringi.ErrBusy)
 	}
 	if out.unknown != "" {
+		if out.fin.Output != "" {
+			g.keepLate(id, out) // what the loop has goes to whoever settles it
+		}
 		if err := a.unknown(ctx, c, out.unknown); err != nil {
 			return err
 		}
@@ -483,8 +512,13 @@ func (g *Gate) finish(ctx context.Context, s Started, out outcome) error {
 	}
 	a.mark = higher(a.mark, a.e.classOf(a.s.call(id)))
 	a.raise()
-	if a.s.cancel != nil && !g.anyFlies() {
-		return a.endCancelled(ctx)
+	return g.endIfDue(ctx)
+}
+
+// endIfDue ends a run that was to end and waited for what was in flight.
+func (g *Gate) endIfDue(ctx context.Context) error {
+	if status, reason, detail := g.endsAs(ctx); reason != "" && g.a.s.finished == nil && !g.anyFlies() {
+		return g.a.end(ctx, status, reason, detail)
 	}
 	return nil
 }
@@ -496,10 +530,11 @@ func (g *Gate) unfinishedAs(ctx context.Context, id string) error {
 	if r := c.waitsFor(); r != nil {
 		return &ringi.WaitingError{Request: g.e.view(ctx, g.a.s, r)}
 	}
-	if c.result != nil {
+	err := g.mayGoOn(context.WithoutCancel(ctx))
+	if c = g.a.s.call(id); c.result != nil {
 		return &ringi.ResultError{Result: *c.result}
 	}
-	return g.mayGoOn(ctx)
+	return err
 }
 
 func (g *Gate) keepLate(id string, out outcome) {

@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/ringi-dev/ringi"
@@ -29,8 +31,12 @@ import (
 // output: text as it is, everything else as JSON.
 func (g *Gate) Do(ctx context.Context, call ringi.ToolCall, run func(context.Context, Started) (any, error)) (ringi.ToolResult, error) {
 	name := call.Tool
+	if run == nil {
+		return ringi.ToolResult{}, fmt.Errorf("call %q: there is no function to run", name)
+	}
 	for range 1000 {
 		s, res, err := g.take(ctx, call)
+		name = cmp.Or(name, call.ID)
 		switch w := (*ringi.WaitingError)(nil); {
 		case err == nil && res != nil:
 			return *res, nil
@@ -44,13 +50,13 @@ func (g *Gate) Do(ctx context.Context, call ringi.ToolCall, run func(context.Con
 		case errors.Is(err, errFlies):
 			call.ID, call.Input = s.call.ID, ""
 			if err := g.await(ctx, call.ID); err != nil {
-				return ringi.ToolResult{}, fmt.Errorf("call of tool %q: wait for it: %w", name, err)
+				return ringi.ToolResult{}, fmt.Errorf("call %q: wait for it: %w", name, err)
 			}
 		default:
-			return ringi.ToolResult{}, fmt.Errorf("call of tool %q: %w", name, err)
+			return ringi.ToolResult{}, fmt.Errorf("call %q: %w", name, err)
 		}
 	}
-	return ringi.ToolResult{}, fmt.Errorf("call of tool %q: %w", name, ringi.ErrConflict)
+	return ringi.ToolResult{}, fmt.Errorf("call %q: %w", name, ringi.ErrConflict)
 }
 
 // errFlies says that a call is in flight.
@@ -61,6 +67,10 @@ var errFlies = errors.New("the call is in flight")
 func (g *Gate) take(ctx context.Context, given ringi.ToolCall) (Started, *ringi.ToolResult, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	ctx, err := g.a.context(ctx)
+	if err != nil {
+		return Started{}, nil, err
+	}
 	c, err := g.judge(ctx, given)
 	if err != nil {
 		return Started{}, nil, err
@@ -102,21 +112,45 @@ func (g *Gate) do(ctx context.Context, s Started, run func(context.Context, Star
 	x := g.here[id].a
 	g.mu.Unlock()
 	tool, _ := g.e.reg.Tool(s.grant.tool)
+	var doubt atomic.Pointer[outcome]
 	handler := func(ctx context.Context, _ ringi.ToolCall) (ringi.ToolResult, error) {
-		out, err := run(ctx, s)
+		v, err := run(ctx, s)
 		if err != nil {
 			return ringi.ToolResult{}, err
 		}
-		return outputOf(out)
+		if r, ok := v.(ringi.ToolResult); ok {
+			out, err := answerOf(id, r)
+			if err == nil && out.unknown != "" {
+				doubt.Store(&out)
+			}
+			if err == nil && out.fin.Code == ringi.CodeNotDone {
+				err = ringi.NotDone(errors.New(out.fin.Error))
+			}
+			return ringi.ToolResult{Output: out.fin.Output, Error: out.fin.Error}, err
+		}
+		return outputOf(v)
 	}
+	returned := false
+	defer func() {
+		if !returned { // run ended this goroutine
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			g.finish(ctx, s, outcome{fin: failed(id, ringi.CodeToolError, "the tool failed")})
+		}
+	}()
+	defer g.e.heart.watch(x)()
 	out := x.invoke(ctx, handler, tool, s.grant, s.key, s.begun)
+	returned = true
+	if d := doubt.Load(); d != nil && out.unknown == "" && out.fin.Outcome == ringi.OutcomeOK {
+		out = *d
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err := g.finish(ctx, s, out); err != nil {
 		if has, ok := errors.AsType[*ringi.ResultError](err); ok {
 			return has.Result, nil
 		}
-		return ringi.ToolResult{}, fmt.Errorf("call of tool %q: %w", s.grant.tool, err)
+		return ringi.ToolResult{}, fmt.Errorf("call %q: %w", s.grant.tool, err)
 	}
 	return *g.a.s.call(id).result, nil
 }
@@ -143,8 +177,6 @@ func outputOf(v any) (ringi.ToolResult, error) {
 		return ringi.ToolResult{Output: string(v)}, nil
 	case json.RawMessage:
 		return ringi.ToolResult{Output: string(v)}, nil
-	case ringi.ToolResult:
-		return ringi.ToolResult{Output: v.Output, Error: v.Error}, nil
 	}
 	b, err := json.Marshal(v)
 	if err != nil {

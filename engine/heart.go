@@ -21,6 +21,8 @@ type heart struct {
 
 	mu     sync.Mutex
 	active map[string]*activation // by run id
+	// calls are those that a gate runs here, beside each other.
+	calls map[*activation]bool
 	// undriven are runs that this engine may still own and nobody drives: an
 	// activation ended in an error, and giving the run back failed too.
 	undriven map[string]undriven // by run id
@@ -33,7 +35,7 @@ type heart struct {
 func newHeart(e *Engine) *heart {
 	return &heart{
 		e: e, owner: ringi.NewID("own_", time.Now()), every: e.cfg.Lease / 3,
-		active: map[string]*activation{}, undriven: map[string]undriven{},
+		active: map[string]*activation{}, calls: map[*activation]bool{}, undriven: map[string]undriven{},
 	}
 }
 
@@ -47,14 +49,41 @@ func (h *heart) enter(a *activation) error {
 	}
 	h.active[a.id] = a
 	delete(h.undriven, a.id)
-	if len(h.active) == 1 {
-		if h.timer == nil {
-			h.timer = time.AfterFunc(h.every, h.tick)
-		} else {
-			h.timer.Reset(h.every)
-		}
-	}
+	h.wind()
 	return nil
+}
+
+// wind starts the timer with the first thing to look after. The lock is held.
+func (h *heart) wind() {
+	switch {
+	case len(h.active)+len(h.calls) != 1:
+	case h.timer == nil:
+		h.timer = time.AfterFunc(h.every, h.tick)
+	default:
+		h.timer.Reset(h.every)
+	}
+}
+
+// watch looks after a gate's call while it runs, to cut it where its run is
+// cancelled with now.
+func (h *heart) watch(a *activation) (stop func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.calls[a] = true
+	h.wind()
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.calls, a)
+		h.rest()
+	}
+}
+
+// rest stops the timer with the last thing to look after. The lock is held.
+func (h *heart) rest() {
+	if len(h.active)+len(h.calls) == 0 {
+		h.timer.Stop()
+	}
 }
 
 // leave ends an activation.
@@ -62,9 +91,7 @@ func (h *heart) leave(a *activation) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.active, a.id)
-	if len(h.active) == 0 {
-		h.timer.Stop()
-	}
+	h.rest()
 }
 
 // undriven is a lease that this engine may still hold, by its epoch: a later
@@ -115,6 +142,9 @@ func (h *heart) tick() {
 	for _, a := range h.active {
 		running = append(running, a)
 	}
+	for a := range h.calls {
+		running = append(running, a)
+	}
 	h.mu.Unlock()
 	for id, u := range lost {
 		if h.e.giveBackLost(ctx, id, u) {
@@ -130,7 +160,7 @@ func (h *heart) tick() {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.active) > 0 {
+	if len(h.active)+len(h.calls) > 0 {
 		h.timer.Reset(h.every)
 	}
 }

@@ -73,7 +73,7 @@ func (j *judging) known(c *ringi.JudgedCall) (ringi.Tool, bool) {
 	if j.st.offer.Has(c.Tool) {
 		return tool, true
 	}
-	if r, refused := e.gatesAt(j.a.s.newest).Refuses(c.Tool, j.a.info, j.st.zone); refused {
+	if r, refused := e.gatesAt(j.a.asOf()).Refuses(c.Tool, j.a.info, j.st.zone); refused {
 		refuse(c, ringi.CodeNotOffered, ringi.SourceOffer, "not offered, not executed: "+string(r.Reason))
 		return tool, false
 	}

@@ -23,6 +23,9 @@ func (e *Engine) propose(ctx context.Context, s *state, r *request, d ringi.Deci
 	if err != nil {
 		return ringi.Settled{}, err
 	}
+	if ctx, err = a.context(ctx); err != nil {
+		return ringi.Settled{}, err
+	}
 	k, err := a.successor(ctx, r, d.Answer, d.Input, d.By)
 	if err != nil {
 		return ringi.Settled{}, err

@@ -103,6 +103,7 @@ type activation struct {
 	funcsAsked bool // a function of the user judged a call
 	panicked   bool // in our own code: the claim counts as an attempt
 	gate       bool // of a foreign loop: the lease is held for a commit alone
+	g          *Gate
 }
 
 func (e *Engine) run(ctx context.Context, start ringi.RunStart, st *stream) (*ringi.Result, error) {

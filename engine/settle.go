@@ -232,6 +232,9 @@ func (e *Engine) notDeniedNow(ctx context.Context, s *state, r *request) error {
 	if err != nil {
 		return err
 	}
+	if ctx, err = a.context(ctx); err != nil {
+		return err
+	}
 	j := a.judging(st)
 	again := *r.call.judged
 	if _, ok := j.known(&again); !ok {
@@ -476,7 +479,8 @@ func (e *Engine) Expire(ctx context.Context, limit int) (int, error) {
 
 // expireRun closes the requests of one run that are past their time.
 func (e *Engine) expireRun(ctx context.Context, row *ringi.RunRow, at time.Time) int {
-	if !row.Status.Waiting() && !(row.Status == ringi.Running && row.Owner == "") {
+	// A run without an owner that has a deadline and does not wait is a gate's.
+	if !row.Status.Waiting() && (row.Deadline.IsZero() || row.Owner != "") {
 		return 0
 	}
 	s, err := e.load(ctx, row.Space, row.ID)
@@ -485,11 +489,11 @@ func (e *Engine) expireRun(ctx context.Context, row *ringi.RunRow, at time.Time)
 		return 0
 	}
 	if s.start.Gate {
-		was := len(s.openRequests())
-		if _, err := e.tend(ctx, s); err != nil {
+		n, err := e.tendGate(ctx, s)
+		if err != nil {
 			e.log.Warn("tend gate", "run", row.ID, "error", err)
 		}
-		return max(was-len(s.openRequests()), 0)
+		return n
 	}
 	n := 0
 	for _, r := range s.openRequests() {

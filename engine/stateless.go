@@ -208,7 +208,6 @@ func (s *Stateless) judge(ctx context.Context, t ClientTurn) (*activation, *impo
 	}
 	st.prompt = a.promptDigest(st)
 	turn := t.Turn
-	turn.Calls = validCalls(turn.Calls)
 	im := &imported{Run: a.id, start: ev, Turn: a.judgeTurn(ctx, st, &turn)}
 	im.asks = a.previews(ctx, st, im.Turn)
 	return a, im, a.stopped(ctx)
@@ -282,7 +281,7 @@ func (s *Stateless) mayAnswer(t ClientTurn, im *imported, answers []ringi.Decisi
 		if !ok || s.e.reg.Digest(tool.Name) != cmp.Or(r.ToolDigest, im.call(r.Call).ToolDigest) {
 			return fmt.Errorf("%w: the definition of tool %q has changed", ringi.ErrStale, im.tool(r.Call))
 		}
-		if err := checkAnswer(tool, s.e.limits, d); err != nil {
+		if err := s.checkAnswer(tool, im.call(r.Call), d); err != nil {
 			return err
 		}
 		rule := policy.DecideRule{Deciders: r.Deciders, FourEyes: r.FourEyes, Initiators: r.Initiators, AdminOnly: tool.AdminOnly}
@@ -291,6 +290,28 @@ func (s *Stateless) mayAnswer(t ClientTurn, im *imported, answers []ringi.Decisi
 		}
 	}
 	return nil
+}
+
+// checkAnswer checks what the poster wrote against the tool, which is here and
+// the one that was asked about.
+func (s *Stateless) checkAnswer(tool ringi.Tool, c *ringi.JudgedCall, d ringi.Decision) error {
+	if err := checkAnswer(tool, s.e.limits, d); err != nil {
+		return err
+	}
+	input := ringi.Input(d.Input)
+	switch d.Answer {
+	case ringi.Fill:
+		merged, _, err := s.e.reg.Merge(tool.Name, c.Input, d.Input)
+		if err != nil {
+			return err
+		}
+		input = merged
+	case ringi.Edit:
+	default:
+		return nil
+	}
+	_, err := s.e.checkProposed(tool, input, s.e.limits, d.Answer == ringi.Fill)
+	return err
 }
 
 // run imports a turn that asks nothing, and runs it.

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/ringi-dev/ringi"
@@ -229,7 +230,7 @@ func (o *offers) get(a *activation, zone ringi.TrustZone, narrow []string) *offe
 }
 
 func (a *activation) makeOffer(zone ringi.TrustZone, narrow []string) *offered {
-	o := a.e.gatesAt(a.s.newest).Offer(a.info, zone, narrow)
+	o := a.e.gatesAt(a.asOf()).Offer(a.info, zone, narrow)
 	if mode := a.s.start.Unattended; mode != ringi.Attended {
 		answers := a.e.Unattended().Explain(o.Names())
 		kept := make([]ringi.Tool, 0, len(o.Tools))
@@ -250,8 +251,22 @@ func (a *activation) mayRead(ctx context.Context, st *stepping) (bool, error) {
 	if !a.above(st.zone) {
 		return true, nil
 	}
-	return false, a.end(ctx, ringi.Failed, ringi.ReasonTrustZone,
-		fmt.Sprintf("the conversation holds %s, above the ceiling of zone %s", a.mark, st.zone))
+	return false, a.end(ctx, ringi.Failed, ringi.ReasonTrustZone, a.aboveText(st.zone))
+}
+
+func (a *activation) aboveText(zone ringi.TrustZone) string {
+	return fmt.Sprintf("the conversation holds %s, above the ceiling of zone %s", a.mark, zone)
+}
+
+// asOf is the time that gates are asked at. A step is as old as the newest
+// event; a gate may stand open for days.
+func (a *activation) asOf() time.Time {
+	if a.g != nil {
+		if at, err := a.e.now(context.Background()); err == nil {
+			return at
+		}
+	}
+	return a.s.newest
 }
 
 // above reports whether the conversation holds data above a zone's ceiling. An
@@ -654,7 +669,7 @@ func (a *activation) withheld(st *stepping) []ringi.Withheld {
 			}
 		}
 	}
-	all := a.e.gatesAt(a.s.newest).Offer(a.info, a.e.zone(a.s.start.Zone), a.narrow())
+	all := a.e.gatesAt(a.asOf()).Offer(a.info, a.e.zone(a.s.start.Zone), a.narrow())
 	for _, w := range a.e.Unattended().Explain(all.Names()) {
 		if w.Answer != ringi.UnattendedRuns && !(w.Answer == ringi.UnattendedPerCall && a.s.start.Unattended == ringi.PerCall) {
 			out = append(out, w)
@@ -679,6 +694,9 @@ func (a *activation) end(ctx context.Context, status ringi.RunStatus, reason rin
 	return a.commit(ctx, func() (*change, error) {
 		if a.s.finished != nil {
 			return nil, nil
+		}
+		if a.g != nil && a.g.anyFlies() {
+			return nil, fmt.Errorf("run %s: %w: a call is in flight", a.s.id, ringi.ErrBusy)
 		}
 		ch := &change{status: status, reason: reason, release: true, progress: true}
 		code := ringi.CodeRunEnded

@@ -60,7 +60,7 @@ func waitsAs(st ringi.RunStatus, kind ringi.RequestKind) ringi.RunStatus {
 // early, since the change in the making may have settled what was due; it is
 // never late.
 func (e *Engine) due(s *state, ch *change, at time.Time) time.Time {
-	d := e.dueNow(s, at)
+	d, _ := e.dueNow(s, at)
 	for i := range ch.rows {
 		d = earlier(d, ch.rows[i].ExpiresAt)
 	}
@@ -78,9 +78,10 @@ func (e *Engine) due(s *state, ch *change, at time.Time) time.Time {
 	return d
 }
 
-// dueNow is due with no change in the making. at is the newest event's time.
-func (e *Engine) dueNow(s *state, at time.Time) time.Time {
-	var d time.Time
+// dueNow is due with no change in the making, and says whether it is the run
+// itself that is due. at is the newest event's time. What may be repeated is
+// never due: its loop may come back to it for as long as the run is open.
+func (e *Engine) dueNow(s *state, at time.Time) (d time.Time, idle bool) {
 	open := false
 	for _, r := range s.openRequests() {
 		open = true
@@ -91,7 +92,7 @@ func (e *Engine) dueNow(s *state, at time.Time) time.Time {
 		}
 	}
 	for _, c := range s.unanswered() {
-		if len(c.started) == 0 || c.asked() {
+		if len(c.started) == 0 || c.asked() || c.again || c.lost || e.repeatable(c) {
 			continue
 		}
 		open = true
@@ -101,9 +102,9 @@ func (e *Engine) dueNow(s *state, at time.Time) time.Time {
 		}
 	}
 	if !open && e.cfg.GateIdle > 0 {
-		d = earlier(d, at.Add(e.cfg.GateIdle))
+		return at.Add(e.cfg.GateIdle), true
 	}
-	return d
+	return d, false
 }
 
 // earlier is the earlier of two times; zero is never.
@@ -115,8 +116,39 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // tend settles what time and people changed in a gate's run while its loop is
-// elsewhere: Resume and Expire come here. It runs nothing.
+// elsewhere: Resume comes here. It runs nothing.
 func (e *Engine) tend(ctx context.Context, s *state) (*ringi.Result, error) {
+	g, err := e.tending(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.tend(ctx); err != nil {
+		return nil, g.a.failed(err)
+	}
+	return g.a.result(ctx), nil
+}
+
+// tendGate is tend for Expire: it counts the requests that came to an end.
+func (e *Engine) tendGate(ctx context.Context, s *state) (int, error) {
+	g, err := e.tending(ctx, s)
+	if err != nil {
+		return 0, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.refresh(ctx); err != nil {
+		return 0, err
+	}
+	was := len(g.a.s.openRequests())
+	err = g.tend(ctx)
+	return max(was-len(g.a.s.openRequests()), 0), err
+}
+
+// tending is the gate of a run: the one that somebody holds here, or one of its
+// own.
+func (e *Engine) tending(ctx context.Context, s *state) (*Gate, error) {
 	g := e.opened.find(s.id)
 	if g == nil {
 		a := &activation{e: e, s: s, id: s.id, space: s.space, l: lease{owner: e.heart.owner}}
@@ -126,18 +158,13 @@ func (e *Engine) tend(ctx context.Context, s *state) (*ringi.Result, error) {
 		}
 		g = e.gateOf(a)
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if err := g.refresh(ctx); err != nil {
-		return nil, err
-	}
-	if err := g.tend(ctx); err != nil {
-		return nil, g.a.failed(err)
-	}
-	return g.a.result(ctx), nil
+	return g, nil
 }
 
 func (g *Gate) tend(ctx context.Context) error {
+	if err := g.refresh(ctx); err != nil {
+		return err
+	}
 	a := g.a
 	if a.s.finished != nil {
 		return nil
@@ -151,15 +178,15 @@ func (g *Gate) tend(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	flies := g.anyFlies()
-	switch {
+	if err := g.endIfDue(ctx); err != nil {
+		return err
+	}
+	switch due, idle := a.e.dueNow(a.s, a.s.newest); {
 	case a.s.finished != nil:
 		return nil
-	case a.s.cancel != nil && !flies:
-		return a.endCancelled(ctx)
-	case !flies && len(a.s.openRequests()) == 0 && past(a.e.dueNow(a.s, a.s.newest), at):
+	case idle && past(due, at) && !g.anyFlies():
 		return a.end(ctx, ringi.Completed, ringi.ReasonCompleted, "the gate was idle")
-	case a.s.row.Status == ringi.Queued, a.s.row.Status == ringi.Running && past(a.s.row.Deadline, at):
+	case a.s.row.Status == ringi.Queued, past(a.s.row.Deadline, at):
 		return a.commit(ctx, func() (*change, error) { return &change{}, nil }) // the row's state and deadline alone
 	}
 	return nil

@@ -6,28 +6,33 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/audit"
 	"github.com/ringi-dev/ringi/sign"
 )
 
 // imported is a turn that a client keeps, as its token carries it: JSON,
 // base64url, a point, and the signature of a key made for nothing else.
 type imported struct {
-	Version   int                       `json:"v"` // 1
-	Run       string                    `json:"run"`
-	Space     string                    `json:"space"`
-	Thread    string                    `json:"thread"`
-	By        string                    `json:"by"`
-	Agent     string                    `json:"agent,omitempty"`
-	Judges    ringi.Judges              `json:"judges"`   // what judged the turn
-	Messages  string                    `json:"messages"` // digest of those before the turn
-	Turn      *ringi.ModelResponded     `json:"turn"`
-	Requests  []ringi.ApprovalRequested `json:"requests"`
-	ExpiresAt time.Time                 `json:"expires_at"`
+	Version   int          `json:"v"` // 1
+	Run       string       `json:"run"`
+	Space     string       `json:"space"`
+	Thread    string       `json:"thread"`
+	By        string       `json:"by"`
+	Agent     string       `json:"agent,omitempty"`
+	Judges    ringi.Judges `json:"judges"`   // what judged the turn
+	Messages  string       `json:"messages"` // digest of those before the turn
+	ExpiresAt time.Time    `json:"expires_at"`
+	// Bodies are the turn and its requests as the log will keep them.
+	Bodies []json.RawMessage `json:"bodies"`
+
+	Turn     *ringi.ModelResponded     `json:"-"`
+	Requests []ringi.ApprovalRequested `json:"-"`
 
 	start *ringi.RunStarted
 	asks  []*ask
@@ -63,6 +68,9 @@ func (s *Stateless) seal(ctx context.Context, a *activation, t ClientTurn, im *i
 	if out.Pending, err = s.shown(ctx, a, im); err != nil {
 		return Asked{}, err
 	}
+	if err := im.encode(); err != nil {
+		return Asked{}, err
+	}
 	body, err := json.Marshal(im)
 	if err != nil {
 		return Asked{}, fmt.Errorf("encode token: %w", err)
@@ -74,6 +82,42 @@ func (s *Stateless) seal(ctx context.Context, a *activation, t ClientTurn, im *i
 	}
 	out.Token = text + "." + sig
 	return out, nil
+}
+
+// encode writes the turn and its requests as payloads of the log.
+func (im *imported) encode() error {
+	bodies := []ringi.EventBody{im.Turn}
+	for i := range im.Requests {
+		bodies = append(bodies, &im.Requests[i])
+	}
+	for _, body := range bodies {
+		b, err := audit.EncodeBody(body)
+		if err != nil {
+			return fmt.Errorf("encode token: %w", err)
+		}
+		im.Bodies = append(im.Bodies, b)
+	}
+	return nil
+}
+
+// decode reads them back: one turn, and at least one request.
+func (im *imported) decode() error {
+	if len(im.Bodies) < 2 {
+		return errors.New("it asks nothing")
+	}
+	turn, err := audit.DecodeBody(ringi.EventModelResponded, im.Bodies[0])
+	if err != nil {
+		return err
+	}
+	im.Turn = turn.(*ringi.ModelResponded)
+	for _, b := range im.Bodies[1:] {
+		r, err := audit.DecodeBody(ringi.EventApprovalRequested, b)
+		if err != nil {
+			return err
+		}
+		im.Requests = append(im.Requests, *r.(*ringi.ApprovalRequested))
+	}
+	return nil
 }
 
 // shown are the requests as a person sees them: the turn is folded as it will
@@ -109,8 +153,11 @@ func (s *Stateless) open(ctx context.Context, t ClientTurn, token string) (*impo
 		return nil, fmt.Errorf("read token: %w", sign.ErrMalformed)
 	}
 	im := &imported{}
-	if err := json.Unmarshal(body, im); err != nil || im.Version != tokenVersion || im.Turn == nil || len(im.Requests) == 0 {
+	if err := json.Unmarshal(body, im); err != nil || im.Version != tokenVersion {
 		return nil, fmt.Errorf("read token: %w: it is of another version", sign.ErrMalformed)
+	}
+	if err := im.decode(); err != nil {
+		return nil, fmt.Errorf("read token: %w: %w", sign.ErrMalformed, err)
 	}
 	switch digest, err := historyDigest(t.Messages); {
 	case err != nil:
@@ -206,14 +253,4 @@ func clientJSON(text string) string {
 		return string(b)
 	}
 	return text
-}
-
-// validCalls makes the text of calls fit for a token. What is not valid UTF-8
-// is refused as an input all the same.
-func validCalls(calls []ringi.ToolCall) []ringi.ToolCall {
-	out := make([]ringi.ToolCall, len(calls))
-	for i, c := range calls {
-		out[i] = ringi.ToolCall{ModelID: strings.ToValidUTF8(c.ModelID, "\uFFFD"), Tool: strings.ToValidUTF8(c.Tool, "\uFFFD"), Input: c.Input}
-	}
-	return out
 }

@@ -200,6 +200,13 @@ func (a *activation) endUnknown(ctx context.Context, callID, why string) error {
 			return nil, nil
 		}
 		ch := &change{status: ringi.Failed, reason: ringi.ReasonOutcomeUnknown, release: true, progress: true}
+		if a.g != nil { // it ends once nothing is in flight
+			c := a.s.call(callID)
+			if c == nil || c.result != nil || c.lost {
+				return nil, nil
+			}
+			return a.of(&ringi.OutcomeUnknown{Call: callID, Why: why}, ringi.Running), nil
+		}
 		if c := a.s.call(callID); c != nil && c.result == nil {
 			ch.add(&ringi.OutcomeUnknown{Call: callID, Why: why})
 		}

@@ -19,7 +19,10 @@ const watchEvery = 20 * time.Millisecond
 func (e *Engine) Wait(ctx context.Context, requestID string) (ringi.ApprovalRequest, error) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
-	for {
+	for look := 1; ; look++ {
+		if look%25 == 0 {
+			e.lookAtProposal(ctx, requestID)
+		}
 		row, err := e.store.Request(ctx, e.cfg.Space, requestID)
 		if err != nil {
 			return ringi.ApprovalRequest{}, fmt.Errorf("wait for request %s: %w", requestID, err)
@@ -45,6 +48,18 @@ func (e *Engine) Wait(ctx context.Context, requestID string) (ringi.ApprovalRequ
 			return ringi.ApprovalRequest{}, fmt.Errorf("wait for request %s: %w", requestID, context.Cause(ctx))
 		case <-tick.C:
 		}
+	}
+}
+
+// lookAtProposal takes up an edit of a gate's call that a process without the
+// tools recorded: its loop waits here, and would look only after it.
+func (e *Engine) lookAtProposal(ctx context.Context, requestID string) {
+	s, r, err := e.find(ctx, e.cfg.Space, requestID)
+	if err != nil || r.proposal == nil || !s.start.Gate || !e.canPropose(s, r) {
+		return
+	}
+	if _, err := e.tend(ctx, s); err != nil {
+		e.log.Warn("tend gate", "run", s.id, "error", err)
 	}
 }
 
