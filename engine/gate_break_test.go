@@ -556,3 +556,68 @@ func TestGate_AnApprovedCallsOutcomeIsAsked(t *testing.T) {
 		l.intact(e, g.Run().ID)
 	})
 }
+
+// The caller has gone, and what its call came to is unknown: that is recorded
+// all the same.
+func TestGate_AnUnknownOutcomeIsRecordedWithoutItsCaller(t *testing.T) {
+	overStores(t, func(t *testing.T, l *loop) {
+		l.t = t
+		e := l.engine()
+		g := l.gate(e)
+		ctx, stop := context.WithCancel(t.Context())
+		_, err := g.Do(ctx, tc("note", `{}`), func(context.Context, engine.Started) (any, error) { stop(); panic("boom") })
+		if q := waitsFor(t, err); q.Kind != ringi.KindOutcome {
+			t.Errorf("%+v", q)
+		}
+		s := l.start(g, l.judge(g, tc("note", `{}`)).Call.ID)
+		waitsFor(t, g.Finish(ctx, s, ringi.ToolResult{Outcome: ringi.OutcomeInDoubt}))
+		l.intact(e, g.Run().ID)
+	})
+}
+
+// Cancel with now cuts the call that Do runs in another process.
+func TestGate_CancelNowCutsElsewhere(t *testing.T) {
+	overStores(t, func(t *testing.T, l *loop) {
+		l.t = t
+		l.cfg.Limits.ToolTimeout = 5 * time.Second
+		l.cfg.Lease = 300 * time.Millisecond // the heart beats every third of it
+		g := l.gate(l.engine())
+		begun := time.Now()
+		_, err := g.Do(t.Context(), tc("note", `{}`), func(ctx context.Context, _ engine.Started) (any, error) {
+			must(l.t, l.engine().Cancel(context.Background(), g.Run().ID, ben, "stop", true))
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		if took := time.Since(begun); took > 2*time.Second {
+			t.Errorf("it ran for %s after it was cut: %v", took, err)
+		}
+	})
+}
+
+// A run whose overdue call became a question is not listed again and again.
+func TestGate_AQuestionIsNotRunnable(t *testing.T) {
+	for _, held := range []bool{true, false} {
+		overStores(t, func(t *testing.T, l *loop) {
+			l.t = t
+			e := l.engine()
+			g := l.gate(e)
+			l.start(g, l.judge(g, tc("note", `{}`)).Call.ID)
+			sweeper := e
+			if !held {
+				sweeper = l.engine()
+			}
+			l.advance(30 * time.Second)
+			for range 4 {
+				_, err := sweeper.Expire(t.Context(), 10)
+				must(t, err)
+			}
+			if row := l.row(g.Run().ID); row.Status != ringi.WaitingForOutcome {
+				t.Errorf("%s", row.Status)
+			}
+			if n := l.runnable(); n != 0 {
+				t.Errorf("held %v: %d runnable, after four sweeps", held, n)
+			}
+			runtime.KeepAlive(g)
+		})
+	}
+}
