@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"encoding/json"
 	"path/filepath"
 	"testing"
@@ -25,6 +26,43 @@ func (w *world) stateless() *engine.Stateless {
 	s, err := w.engine().Stateless()
 	must(w.t, err)
 	return s
+}
+
+// post is a stateless entry of a process of its own, over a store that does not
+// say that it is volatile.
+func (w *world) post() *engine.Stateless {
+	w.t.Helper()
+	if w.cfg.Keyring == nil {
+		w.cfg.Keyring = keyring(w.t)
+	}
+	if w.cfg.Store == ringi.Store(w.store) {
+		w.meddled()
+	}
+	s, err := w.engine().Stateless()
+	must(w.t, err)
+	return s
+}
+
+// asked posts a turn that must ask, and gives what the client keeps.
+func (w *world) asked(s *engine.Stateless, pairs ...string) (engine.ClientTurn, engine.Asked) {
+	w.t.Helper()
+	turn := engine.ClientTurn{Thread: "chat", By: ana, Messages: []ringi.Message{ringi.User("go")}, Turn: *calls(pairs...)}
+	asked, err := s.Ask(w.t.Context(), turn)
+	must(w.t, err)
+	if len(asked.Pending) == 0 || asked.Token == "" || asked.Result != nil {
+		w.t.Fatalf("asked %+v", asked)
+	}
+	turn.Turn = ringi.ModelTurn{}
+	return turn, asked
+}
+
+// wantNothingStored holds that no run was made.
+func (w *world) wantNothingStored() {
+	w.t.Helper()
+	rows, err := w.store.Runs(context.Background(), ringi.RunQuery{Space: "default"})
+	if err != nil || len(rows) != 0 {
+		w.t.Errorf("the store holds %d runs, %v", len(rows), err)
+	}
 }
 
 func TestStatelessImportsAndRunsOnce(t *testing.T) {
