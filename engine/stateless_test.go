@@ -542,8 +542,7 @@ func TestStateless_BigHistoriesAndBigInputs(t *testing.T) {
 		t.Errorf("ran %d, second result %+v", len(w.ran), res.Results[1])
 	}
 	wantVerified(t, w.engine(), res.RunID)
-	msgs[700].Results = slices.Clone(msgs[700].Results)
-	msgs[698].Text += "!"
+	msgs[699].Text += "!"
 	_, err = s.Resume(t.Context(), turn, asked.Token, []ringi.Decision{asked.Pending[0].Approve(ana)})
 	wantErr(t, err, ringi.ErrStale)
 }
