@@ -57,7 +57,7 @@ func (d *data) keep(r *run, records []ringi.Record) {
 const (
 	// blockSize is how much memory records are given at once. No run is ever
 	// dropped, so runs may share it.
-	blockSize = 16 << 10
+	blockSize = 8 << 10
 	// fewRecords are those of a run with one call and a final text.
 	fewRecords = 4
 )
