@@ -2852,12 +2852,14 @@ func (oddModel) Generate(context.Context, ringi.ModelRequest) iter.Seq2[ringi.Mo
 // One of several reads ends its goroutine: that call has failed, and the run
 // goes on.
 func TestBreak_ReadOfAGroupExits(t *testing.T) {
+	begun := make(chan struct{})
 	w := newWorld(t)
 	w.tool(ringi.Tool{Name: "exit", Effect: ringi.ReadOnly}, func(_ context.Context, c ringi.ToolCall) (ringi.ToolResult, error) {
-		time.Sleep(2 * time.Millisecond)
 		if c.Input != `{"n":0}` { // that one runs on the caller's goroutine
+			close(begun)
 			runtime.Goexit()
 		}
+		<-begun // so the other is on a goroutine of its own
 		return ringi.ToolResult{Output: "ok"}, nil
 	})
 	w.says(calls("exit", `{"n":0}`, "exit", `{"n":1}`))
