@@ -8,13 +8,45 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 )
 
-// newOffice opens a fresh back office.
+// fresh is the file of a new back office: it is made once and copied, as all
+// are the same (see TestSeed).
+var fresh = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "backoffice")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	o, err := Open(filepath.Join(dir, "office.db"))
+	if err != nil {
+		return nil, err
+	}
+	if err := o.Close(); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(filepath.Join(dir, "office.db"))
+})
+
+// newOffice opens a back office in which nothing was done.
 func newOffice(t *testing.T) *Office {
 	t.Helper()
-	o, err := Open(filepath.Join(t.TempDir(), "office.db"))
+	file, err := fresh()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "office.db")
+	if err := os.WriteFile(path, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return openOffice(t, path)
+}
+
+func openOffice(t *testing.T, path string) *Office {
+	t.Helper()
+	o, err := Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +87,7 @@ func dump(t *testing.T, o *Office) string {
 }
 
 func TestSeed(t *testing.T) {
-	a, b := newOffice(t), newOffice(t)
+	a, b := openOffice(t, filepath.Join(t.TempDir(), "a.db")), openOffice(t, filepath.Join(t.TempDir(), "b.db"))
 	text := dump(t, a)
 	if text != dump(t, b) {
 		t.Error("two new databases differ")
