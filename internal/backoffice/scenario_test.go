@@ -285,6 +285,7 @@ func (s *stage) settle(res *ringi.Result, d ringi.Decision) *ringi.Result {
 
 func TestBankDoesNotAnswer(t *testing.T) {
 	t.Run("a person looks it up: it ran", func(t *testing.T) {
+		t.Parallel()
 		s := newStageWithin(t, 300*time.Millisecond)
 		res := s.slow()
 		r := s.evidence(res.Pending[0].ID)
@@ -294,6 +295,7 @@ func TestBankDoesNotAnswer(t *testing.T) {
 		s.refunded("A-1088", 15900)
 	})
 	t.Run("ran, in a person's words", func(t *testing.T) {
+		t.Parallel()
 		s := newStageWithin(t, 300*time.Millisecond)
 		res := s.slow()
 		res = s.settle(res, res.Pending[0].Ran(ringitest.Ana, "the bank says yes"))
@@ -301,6 +303,7 @@ func TestBankDoesNotAnswer(t *testing.T) {
 		s.says(res, "A colleague looked it up: the refund of 159.00 PLN for order A-1088 went through. the bank says yes")
 	})
 	t.Run("did not run", func(t *testing.T) {
+		t.Parallel()
 		s := newStageWithin(t, 300*time.Millisecond)
 		res := s.slow()
 		res = s.settle(res, res.Pending[0].DidNotRun(ringitest.Ana))
@@ -308,7 +311,8 @@ func TestBankDoesNotAnswer(t *testing.T) {
 		s.says(res, "the refund of 159.00 PLN for order A-1088 did not go through. You may ask again.")
 	})
 	t.Run("run again", func(t *testing.T) {
-		s := newStageWithin(t, 2*time.Second) // the second time it must be done in time
+		t.Parallel()
+		s := newStageWithin(t, time.Second) // the second time it must be done in time
 		res := s.slow()
 		r := s.evidence(res.Pending[0].ID)
 		res = s.settle(res, r.RunAgain(ringitest.Ana))
@@ -316,6 +320,7 @@ func TestBankDoesNotAnswer(t *testing.T) {
 		s.refunded("A-1088", 15900)
 	})
 	t.Run("nobody knows", func(t *testing.T) {
+		t.Parallel()
 		s := newStageWithin(t, 300*time.Millisecond)
 		res := s.slow()
 		if err := s.engine.Cancel(context.Background(), res.RunID, ringitest.Admin, "give up", false); err != nil {
