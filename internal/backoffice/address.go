@@ -21,7 +21,7 @@ type changeAddressIn struct {
 type changeAddressOut struct {
 	CustomerID string `json:"customer_id"`
 	Version    int64  `json:"version" jsonschema:"how often the address was changed, from 1"`
-	Already    bool   `json:"already,omitempty" jsonschema:"the address was the same before: nothing was changed"`
+	Already    bool   `json:"already,omitzero" jsonschema:"the address was the same before: nothing was changed"`
 }
 
 // apply returns the customer with the new address.

@@ -51,7 +51,7 @@ type findCustomerIn struct {
 
 type findCustomerOut struct {
 	Customers []customer `json:"customers" jsonschema:"at most 5, by number"`
-	More      bool       `json:"more,omitempty" jsonschema:"there are others: ask for more of the name"`
+	More      bool       `json:"more,omitzero" jsonschema:"there are others: ask for more of the name"`
 }
 
 const foundCustomers = 5

@@ -16,7 +16,7 @@ type verifyIdentityIn struct {
 type verifyIdentityOut struct {
 	CustomerID string `json:"customer_id"`
 	Verified   bool   `json:"verified"`
-	Why        string `json:"why,omitempty" jsonschema:"what did not fit, without any value"`
+	Why        string `json:"why,omitzero" jsonschema:"what did not fit, without any value"`
 }
 
 // verifyIdentity compares what a person heard on the telephone with what is on

@@ -20,7 +20,7 @@ type Mail struct {
 type sendMailOut struct {
 	MailID string `json:"mail_id"`
 	To     string `json:"to"`
-	Repeat bool   `json:"repeat,omitempty" jsonschema:"this very call was sent before; nothing was sent twice"`
+	Repeat bool   `json:"repeat,omitzero" jsonschema:"this very call was sent before; nothing was sent twice"`
 }
 
 // sendMail puts a mail in the outbox, once a key, and to customers alone.

@@ -27,7 +27,7 @@ type order struct {
 	CustomerMail  string `json:"customer_mail"`
 	Status        string `json:"status" jsonschema:"open, shipped, delivered or cancelled"`
 	PlacedOn      string `json:"placed_on"`
-	Note          string `json:"note,omitempty"`
+	Note          string `json:"note,omitzero"`
 	Items         []item `json:"items"`
 	Currency      string `json:"currency" jsonschema:"of all amounts (ISO 4217)"`
 	TotalCents    int64  `json:"total_cents"`
@@ -121,7 +121,7 @@ type cancelOrderIn struct {
 type cancelOrderOut struct {
 	OrderID string `json:"order_id"`
 	Status  string `json:"status"`
-	Already bool   `json:"already,omitempty" jsonschema:"it was cancelled before: nothing was changed"`
+	Already bool   `json:"already,omitzero" jsonschema:"it was cancelled before: nothing was changed"`
 }
 
 // cancelOrder stops an order that has not left the house. Cancelling once more

@@ -29,9 +29,9 @@ type Refund struct {
 	LeftCents int64 `json:"left_cents"`
 	// Repeat is set where the same call was booked before: nothing was paid
 	// twice.
-	Repeat bool `json:"repeat,omitempty" jsonschema:"this very call was booked before; nothing was paid twice"`
+	Repeat bool `json:"repeat,omitzero" jsonschema:"this very call was booked before; nothing was paid twice"`
 	// Note is free text of a person who answers in the tool's place.
-	Note string `json:"note,omitempty" jsonschema:"what else the customer should know"`
+	Note string `json:"note,omitzero" jsonschema:"what else the customer should know"`
 	// State is "sent" until the bank has answered, then "booked".
 	State string `json:"-"`
 
