@@ -37,8 +37,14 @@ func (a *activation) closeTurn(ctx context.Context) (waits bool, err error) {
 	}
 	for _, look := range []func(context.Context, *stepping) (bool, error){a.lookAtStarted, a.judgeOpen, a.runEarly} {
 		again, err := look(ctx, st)
-		if err != nil || again {
-			return false, err // the state moved: drive looks anew
+		if err != nil {
+			return false, err
+		}
+		if again { // the state moved: drive looks anew
+			if t := a.s.turn(); !t.open() {
+				return false, a.turnClosed(ctx, t) // by what was found, or by a new refusal
+			}
+			return false, nil
 		}
 	}
 	t = a.s.turn()
