@@ -286,7 +286,13 @@ func (a *activation) judgeAgain(ctx context.Context, st *stepping, c *call) ring
 	}
 	again.Input = c.input
 	if r := c.request; r != nil && r.ev.Proposed {
-		if _, err := a.e.checkProposed(tool, c.input, a.s.start.Limits, len(r.ev.Supplied) > 0); err != nil {
+		_, err := a.e.checkProposed(tool, c.input, a.s.start.Limits, len(r.ev.Supplied) > 0)
+		switch {
+		case err != nil && len(r.ev.Supplied) > 0:
+			// What refuses a person's typed value may quote it: the model reads none of that.
+			refuse(&again, ringi.CodeInvalidInput, ringi.SourceOffer, "invalid input, not executed: a value that a person supplied does not fit the tool as it is now")
+			return again
+		case err != nil:
 			j.invalid(&again, err)
 			return again
 		}
