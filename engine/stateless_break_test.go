@@ -386,7 +386,7 @@ func TestStateless_S14_TwoProcesses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
-	for round := range 6 {
+	for round := range 4 {
 		dir := t.TempDir()
 		e, store := killedEngine(t, dir)
 		s, err := e.Stateless()

@@ -245,7 +245,8 @@ func TestStateless_S14_ResultsChangePlaces(t *testing.T) {
 // where one of them is seen to be none.
 func TestStateless_F165_AnAnswerThatIsNoneIsSeenFirst(t *testing.T) {
 	for name, bad := range map[string]func(ringi.ApprovalRequest) ringi.Decision{
-		"edit that is no JSON": func(r ringi.ApprovalRequest) ringi.Decision { return r.Edit(ana, []byte(`{"n":`)) },
+		"edit that is no JSON":   func(r ringi.ApprovalRequest) ringi.Decision { return r.Edit(ana, []byte(`{"n":`)) },
+		"edit that does not fit": func(r ringi.ApprovalRequest) ringi.Decision { return r.Edit(ana, []byte(`{"n":"x"}`)) },
 		"result that does not fit": func(r ringi.ApprovalRequest) ringi.Decision {
 			return r.Respond(ana, []byte(`{"paid":"x"}`))
 		},
@@ -303,6 +304,25 @@ func TestStateless_AnImportIsNoAttempt(t *testing.T) {
 	if res.Reason != ringi.ReasonCompleted || w.count("put") != 3 {
 		t.Errorf("%s after %d runs", res.Reason, w.count("put"))
 	}
+}
+
+// What must not be stored is given back when a turn is judged, too.
+func TestStateless_AskGivesTheContextBack(t *testing.T) {
+	type key struct{}
+	w := newWorld(t)
+	w.cfg.ContextFunc = func(ctx context.Context, _ ringi.RunInfo) context.Context { return context.WithValue(ctx, key{}, "db") }
+	w.cfg.Approval.Func = func(ctx context.Context, _ ringi.CallInfo) (ringi.Verdict, error) {
+		if ctx.Value(key{}) != "db" {
+			return ringi.Verdict{}, errors.New("no database")
+		}
+		return ringi.Verdict{Status: ringi.UserApproval}, nil
+	}
+	s := w.post()
+	turn, asked := w.asked(s, "pay", `{"n":1}`)
+	res, err := s.Resume(t.Context(), turn, asked.Token, []ringi.Decision{asked.Pending[0].Approve(ana)})
+	must(t, err)
+	wantStatus(t, res, ringi.Completed, 0)
+	w.wantRan(`pay {"n":1}`)
 }
 
 // The same token on eight machines at once: the tool runs once, and all are

@@ -520,13 +520,13 @@ func TestStateless_BigHistoriesAndBigInputs(t *testing.T) {
 	w := newWorld(t)
 	s := w.post()
 	var msgs []ringi.Message
-	for i := range 500 {
+	for i := range 200 {
 		msgs = append(msgs, ringi.User(fmt.Sprint("word ", i)),
 			ringi.Message{Role: ringi.RoleAssistant, Calls: []ringi.ToolCall{{ModelID: fmt.Sprint("m", i), Tool: "find", Input: `{"a": 1.0}`}}},
 			ringi.Message{Role: ringi.RoleTool, Results: []ringi.ToolResult{{ModelID: fmt.Sprint("m", i), Output: strings.Repeat("x", 1<<10)}}})
 	}
 	msgs = append(msgs, ringi.User("go"))
-	big := `{"t":"` + strings.Repeat("é<&>\\u0000", 60_000) + `"}`
+	big := `{"t":"` + strings.Repeat("é<&>\\u0000", 30_000) + `"}`
 	tooBig := `{"t":"` + strings.Repeat("x", 1<<20) + `"}`
 	turn := engine.ClientTurn{Thread: "chat", By: ana, Messages: msgs, Turn: *calls("pay", big, "pay", tooBig)}
 	asked, err := s.Ask(t.Context(), turn)
@@ -542,7 +542,7 @@ func TestStateless_BigHistoriesAndBigInputs(t *testing.T) {
 		t.Errorf("ran %d, second result %+v", len(w.ran), res.Results[1])
 	}
 	wantVerified(t, w.engine(), res.RunID)
-	msgs[699].Text += "!"
+	msgs[300].Text += "!"
 	_, err = s.Resume(t.Context(), turn, asked.Token, []ringi.Decision{asked.Pending[0].Approve(ana)})
 	wantErr(t, err, ringi.ErrStale)
 }
