@@ -28,6 +28,7 @@ var may = map[string][]string{
 	"audit":           {""},
 	"engine":          {"", "policy", "sign", "audit", "store/memory"}, // the memory store is the zero value of Config.Store
 	"worker":          {"", "engine"},
+	"access":          {""},
 	"store/memory":    {""},
 	"store/sqlite":    {""},
 	"store/postgres":  {""},
@@ -36,8 +37,8 @@ var may = map[string][]string{
 	"mcpclient":       {""},
 	"mcpgateway":      {""},
 	"aisdk":           {""},
-	"inbox":           {""},
-	"httpapi":         {"", "aisdk"},
+	"inbox":           {"", "access"},
+	"httpapi":         {"", "aisdk", "access"},
 	"ringitest":       {"", "policy", "engine", "store/memory"},
 	// The demo's agent is no leaf: it has tools and a model, as a user's program does.
 	"internal/backoffice": {""},

@@ -1,0 +1,251 @@
+package access
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ringi-dev/ringi"
+)
+
+// SQLiteParams are what a data source name of SQLite needs behind its question
+// mark for a Directory (the driver is modernc.org/sqlite): writers begin with
+// the lock, wait for it, sync, and overwrite what they delete. The file is the
+// caller's to make, readable by its owner alone.
+const SQLiteParams = "_txlock=immediate&_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)" +
+	"&_pragma=synchronous(FULL)&_pragma=secure_delete(1)&_pragma=temp_store(MEMORY)"
+
+// Dialect is how a database writes placeholders.
+type Dialect string
+
+// The dialects.
+const (
+	SQLite     Dialect = ""           // ?
+	PostgreSQL Dialect = "postgresql" // $1
+)
+
+// Options say how a directory works. The zero value is ready to use.
+type Options struct {
+	// Space is the space that every query names; empty means "default".
+	Space   string
+	Dialect Dialect
+	// Now is the wall clock; nil means time.Now. The directory's time never goes
+	// back.
+	Now func() time.Time
+	// TokenAge is the longest that a token may live; 0 means 90 days. A longer
+	// wish is refused, not cut.
+	TokenAge time.Duration
+	// SessionIdle ends a session that nobody used for so long; 0 means 12 hours.
+	SessionIdle time.Duration
+	// SessionAge ends a session so long after its login; 0 means 30 days.
+	SessionAge time.Duration
+	// LinkAge is how long a login link is good; 0 means ten minutes.
+	LinkAge time.Duration
+	// AnswerAge is how long an answer is kept; 0 means 24 hours.
+	AnswerAge time.Duration
+	// TryAge is how long a request with an idempotency key may be in flight
+	// before a repeat takes over; 0 means five minutes. It must be longer than
+	// any handler lives.
+	TryAge time.Duration
+	// PresenceAge is how long a look counts; 0 means 30 seconds.
+	PresenceAge time.Duration
+	// SamePerson joins logins: each list holds the ids of one person. See
+	// [Directory.Persons].
+	SamePerson [][]string
+}
+
+func (o Options) withDefaults() Options {
+	if o.Space == "" {
+		o.Space = "default"
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	for age, def := range map[*time.Duration]time.Duration{
+		&o.TokenAge: 90 * 24 * time.Hour, &o.SessionIdle: 12 * time.Hour, &o.SessionAge: 30 * 24 * time.Hour,
+		&o.LinkAge: 10 * time.Minute, &o.AnswerAge: 24 * time.Hour, &o.TryAge: 5 * time.Minute, &o.PresenceAge: 30 * time.Second,
+	} {
+		if *age == 0 {
+			*age = def
+		}
+	}
+	return o
+}
+
+func (o Options) check() error {
+	if o.Dialect != SQLite && o.Dialect != PostgreSQL {
+		return fmt.Errorf("%w: unknown dialect %q", ErrInvalid, o.Dialect)
+	}
+	for _, age := range []time.Duration{o.TokenAge, o.SessionIdle, o.SessionAge, o.LinkAge, o.AnswerAge, o.TryAge, o.PresenceAge} {
+		if age < 0 {
+			return fmt.Errorf("%w: an age below zero", ErrInvalid)
+		}
+	}
+	for _, ids := range o.SamePerson {
+		for _, id := range ids {
+			if err := checkID(id); err != nil {
+				return fmt.Errorf("same person: %w", err)
+			}
+		}
+	}
+	return checkWord("space", o.Space)
+}
+
+// Directory keeps who there is. It is safe for goroutines, and several
+// processes may share a database.
+type Directory struct {
+	db    *sql.DB
+	o     Options
+	last  atomic.Int64 // the newest time given out
+	write sync.Mutex   // one writer a process: SQLite has one anyway
+	seen  seen
+	same  map[string]string // login to the first login of the same person
+}
+
+// Open opens the directory in a database and brings its schema up to date. The
+// database stays the caller's to close. For SQLite, see [SQLiteParams].
+func Open(ctx context.Context, db *sql.DB, o Options) (*Directory, error) {
+	o = o.withDefaults()
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("open directory: %w", err)
+	}
+	d := &Directory{db: db, o: o, same: joined(o.SamePerson)}
+	// Turning a new file of SQLite to its write-ahead log fails at once where
+	// another process does the same, whatever the time-out.
+	for start := time.Now(); ; time.Sleep(time.Millisecond) {
+		err := d.migrate(ctx)
+		if err == nil {
+			break
+		}
+		if !busy(err) || ctx.Err() != nil || time.Since(start) > 10*time.Second {
+			return nil, fmt.Errorf("open directory: %w", err)
+		}
+	}
+	var newest int64
+	if err := d.row(ctx, `SELECT coalesce(max(at), 0) FROM changes WHERE space = ?`, o.Space).Scan(&newest); err != nil {
+		return nil, fmt.Errorf("open directory: read newest time: %w", err)
+	}
+	d.last.Store(max(d.last.Load(), newest))
+	return d, nil
+}
+
+// busy reports whether SQLite said SQLITE_BUSY.
+func busy(err error) bool {
+	var coded interface{ Code() int }
+	return errors.As(err, &coded) && coded.Code()&0xff == 5
+}
+
+// Space returns the space that the directory is of.
+func (d *Directory) Space() string { return d.o.Space }
+
+// now returns the directory's time: the wall clock, but never earlier than the
+// time that it gave out before. So what has ended stays ended.
+func (d *Directory) now() int64 {
+	wall := d.o.Now().UnixMicro()
+	for {
+		last := d.last.Load()
+		if wall <= last {
+			return last
+		}
+		if d.last.CompareAndSwap(last, wall) {
+			return wall
+		}
+	}
+}
+
+// change runs f in a transaction.
+func (d *Directory) change(ctx context.Context, f func(*tx) error) error {
+	d.write.Lock()
+	defer d.write.Unlock()
+	begun, err := d.db.BeginTx(ctx, nil)
+	if err != nil {
+		return notRecorded(err)
+	}
+	defer begun.Rollback() // does nothing after the commit
+	if err := f(&tx{Tx: begun, d: d, ctx: ctx, now: d.now()}); err != nil {
+		return err
+	}
+	if err := begun.Commit(); err != nil {
+		return notRecorded(err)
+	}
+	return nil
+}
+
+func notRecorded(err error) error { return fmt.Errorf("%w: %w", ringi.ErrNotRecorded, err) }
+
+func (d *Directory) row(ctx context.Context, query string, args ...any) *sql.Row {
+	return d.db.QueryRowContext(ctx, d.bind(query), args...)
+}
+
+// list runs a query and hands each row to scan.
+func (d *Directory) list(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error {
+	rows, err := d.db.QueryContext(ctx, d.bind(query), args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// bind writes the placeholders as the database reads them. No query here has a
+// question mark that is none.
+func (d *Directory) bind(query string) string {
+	if d.o.Dialect != PostgreSQL {
+		return query
+	}
+	var b strings.Builder
+	for n := 1; ; n++ {
+		before, after, found := strings.Cut(query, "?")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		b.WriteString("$" + strconv.Itoa(n))
+		query = after
+	}
+}
+
+// at returns a stored time; the zero time for 0.
+func at(micros int64) time.Time {
+	if micros == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(micros).UTC()
+}
+
+func none(err error) bool { return errors.Is(err, sql.ErrNoRows) }
+
+// words is a list as a column holds it.
+func words[S ~string](list []S) string {
+	out := make([]string, len(list))
+	for i, w := range list {
+		out[i] = string(w)
+	}
+	return strings.Join(out, " ")
+}
+
+func split[S ~string](column string) []S {
+	var out []S
+	for w := range strings.FieldsSeq(column) {
+		out = append(out, S(w))
+	}
+	return out
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
