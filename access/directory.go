@@ -106,6 +106,7 @@ type Directory struct {
 	write sync.Mutex   // one writer a process: SQLite has one anyway
 	seen  seen
 	same  map[string]string // login to the first login of the same person
+	stmts sync.Map          // query to *sql.Stmt; there are as many as queries here
 }
 
 // Open opens the directory in a database and brings its schema up to date. The
@@ -180,12 +181,19 @@ func (d *Directory) change(ctx context.Context, f func(*tx) error) error {
 func notRecorded(err error) error { return fmt.Errorf("%w: %w", ringi.ErrNotRecorded, err) }
 
 func (d *Directory) row(ctx context.Context, query string, args ...any) *sql.Row {
+	if s := d.prepared(ctx, query); s != nil {
+		return s.QueryRowContext(ctx, args...)
+	}
 	return d.db.QueryRowContext(ctx, d.bind(query), args...)
 }
 
 // list runs a query and hands each row to scan.
 func (d *Directory) list(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error {
-	rows, err := d.db.QueryContext(ctx, d.bind(query), args...)
+	ask := func() (*sql.Rows, error) { return d.db.QueryContext(ctx, d.bind(query), args...) }
+	if s := d.prepared(ctx, query); s != nil {
+		ask = func() (*sql.Rows, error) { return s.QueryContext(ctx, args...) }
+	}
+	rows, err := ask()
 	if err != nil {
 		return err
 	}
@@ -196,6 +204,24 @@ func (d *Directory) list(ctx context.Context, scan func(*sql.Rows) error, query 
 		}
 	}
 	return rows.Err()
+}
+
+// prepared returns a query as a statement that is kept, and nil where it cannot
+// be prepared now: then the query itself tells why. Closing the database closes
+// them.
+func (d *Directory) prepared(ctx context.Context, query string) *sql.Stmt {
+	if s, ok := d.stmts.Load(query); ok {
+		return s.(*sql.Stmt)
+	}
+	s, err := d.db.PrepareContext(ctx, d.bind(query))
+	if err != nil {
+		return nil
+	}
+	if first, loaded := d.stmts.LoadOrStore(query, s); loaded {
+		s.Close()
+		return first.(*sql.Stmt)
+	}
+	return s
 }
 
 // bind writes the placeholders as the database reads them. No query here has a

@@ -187,17 +187,38 @@ func scanUser(scan func(...any) error) (User, error) {
 // User returns a user, enabled or not: to name him. Who may see it is the
 // caller's to know. [ErrHidden] where there is none.
 func (d *Directory) User(ctx context.Context, id string) (User, error) {
+	u, _, err := d.user(ctx, id)
+	return u, err
+}
+
+// user reads a user, and the clients that are his.
+func (d *Directory) user(ctx context.Context, id string) (User, []string, error) {
 	u, err := scanUser(d.row(ctx, userColumns+`WHERE u.space = ? AND u.id = ?`, d.o.Space, id).Scan)
 	switch {
 	case none(err):
-		return User{}, fmt.Errorf("read user %q: %w", id, ErrHidden)
+		return User{}, nil, fmt.Errorf("read user %q: %w", id, ErrHidden)
 	case err != nil:
-		return User{}, fmt.Errorf("read user: %w", err)
+		return User{}, nil, fmt.Errorf("read user: %w", err)
 	}
-	if u.Teams, err = d.teamsOf(ctx, id); err != nil {
-		return User{}, err
+	var clients []string
+	err = d.list(ctx, func(rows *sql.Rows) error {
+		var team bool
+		var name string
+		if err := rows.Scan(&team, &name); err != nil {
+			return err
+		}
+		if team {
+			u.Teams = append(u.Teams, name)
+		} else {
+			clients = append(clients, name)
+		}
+		return nil
+	}, `SELECT 1, team FROM members WHERE space = ? AND user_id = ? UNION ALL SELECT 0, id FROM clients WHERE space = ? AND owner = ? ORDER BY 2`,
+		d.o.Space, id, d.o.Space, id)
+	if err != nil {
+		return User{}, nil, fmt.Errorf("read user: %w", err)
 	}
-	return u, nil
+	return u, clients, nil
 }
 
 // Users lists users by id, behind the id after; empty begins. A limit of 0
@@ -216,44 +237,21 @@ func (d *Directory) Users(ctx context.Context, by Who, after string, limit int) 
 		return nil, fmt.Errorf("list users: %w", err)
 	}
 	for i := range out {
-		if out[i].Teams, err = d.teamsOf(ctx, out[i].ID); err != nil {
-			return nil, err
+		if out[i], err = d.User(ctx, out[i].ID); err != nil {
+			return nil, fmt.Errorf("list users: %w", err)
 		}
-	}
-	return out, nil
-}
-
-func (d *Directory) teamsOf(ctx context.Context, id string) ([]string, error) {
-	return d.strings(ctx, `SELECT team FROM members WHERE space = ? AND user_id = ? ORDER BY team`, d.o.Space, id)
-}
-
-// strings runs a query for one column of text.
-func (d *Directory) strings(ctx context.Context, query string, args ...any) ([]string, error) {
-	var out []string
-	err := d.list(ctx, func(rows *sql.Rows) error {
-		var s string
-		err := rows.Scan(&s)
-		out = append(out, s)
-		return err
-	}, query, args...)
-	if err != nil {
-		return nil, fmt.Errorf("read directory: %w", err)
 	}
 	return out, nil
 }
 
 // enter makes the Who of an enabled user.
 func (d *Directory) enter(ctx context.Context, id, auth string) (Who, error) {
-	u, err := d.User(ctx, id)
+	u, clients, err := d.user(ctx, id)
 	switch {
 	case err != nil && !errors.Is(err, ErrHidden):
 		return Who{}, err
 	case err != nil || u.Disabled:
 		return Who{}, fmt.Errorf("%w: the user is disabled or gone", ringi.ErrNoPrincipal)
-	}
-	clients, err := d.strings(ctx, `SELECT id FROM clients WHERE space = ? AND owner = ? ORDER BY id`, d.o.Space, id)
-	if err != nil {
-		return Who{}, err
 	}
 	return Who{
 		Principal: ringi.Principal{ID: u.ID, Name: u.Name, Kind: ringi.Person, Admin: slices.Contains(u.Roles, RoleAdmin), Teams: u.Teams, Auth: auth},
