@@ -122,12 +122,12 @@ func (tx *tx) begin(who string, c Call) (*Try, error) {
 
 // repeat answers a call whose key is known.
 func (tx *tx) repeat(try *Try, digest string) error {
-	var first, state, body string
+	var first, before, state, body string
 	var started int64
 	var a Answer
-	err := tx.row(`SELECT digest, state, started_at, status, kind, location, body, run FROM answers
+	err := tx.row(`SELECT digest, try, state, started_at, status, kind, location, body, run FROM answers
 		WHERE space = ? AND principal = ? AND method = ? AND path = ? AND idem_key = ?`, try.key()...).
-		Scan(&first, &state, &started, &a.Status, &a.Type, &a.Location, &body, &a.Run)
+		Scan(&first, &before, &state, &started, &a.Status, &a.Type, &a.Location, &body, &a.Run)
 	switch {
 	case err != nil:
 		return notRecorded(err)
@@ -144,9 +144,17 @@ func (tx *tx) repeat(try *Try, digest string) error {
 	case tx.now < started+tx.d.o.TryAge.Microseconds():
 		return ErrInFlight
 	}
+	args := append([]any{try.id, tx.now}, try.key()...)
+	n, err := tx.changed(`UPDATE answers SET try = ?, started_at = ?
+		WHERE space = ? AND principal = ? AND method = ? AND path = ? AND idem_key = ? AND try = ? AND state = ?`, append(args, before, inFlight)...)
+	switch {
+	case err != nil:
+		return notRecorded(err)
+	case n == 0:
+		return ErrInFlight // somebody else took over, or the first has answered just now
+	}
 	try.Again = true
-	return tx.exec(`UPDATE answers SET try = ?, started_at = ? WHERE space = ? AND principal = ? AND method = ? AND path = ? AND idem_key = ?`,
-		append([]any{try.id, tx.now}, try.key()...)...)
+	return nil
 }
 
 func (t *Try) key() []any { return []any{t.d.o.Space, t.who, t.c.Method, t.c.Path, t.c.Key} }

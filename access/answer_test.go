@@ -198,6 +198,30 @@ func TestOneTryAtOnce(t *testing.T) {
 	}
 }
 
+// Of many who find a try that died, one takes over.
+func TestOneTakesOver(t *testing.T) {
+	h := newHouse(t, Options{})
+	ana := person("local:ana", RoleUser)
+	begin(t, h, ana, call("k", "{}"))
+	h.clock.move(5 * time.Minute)
+	var again atomic.Int32
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			switch try, err := h.Begin(ctx, ana, call("k", "{}")); {
+			case err == nil && try.Again:
+				again.Add(1)
+			case !errors.Is(err, ErrInFlight):
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if again.Load() != 1 {
+		t.Errorf("%d took over", again.Load())
+	}
+}
+
 func TestKeysAreChecked(t *testing.T) {
 	h := newHouse(t, Options{})
 	ana := person("local:ana", RoleUser)

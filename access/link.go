@@ -23,16 +23,18 @@ func (d *Directory) MakeLink(ctx context.Context, by Who, user string) (secret s
 	if err == nil {
 		secret = newSecret()
 		err = d.change(ctx, func(tx *tx) error {
+			enabled, err := tx.hold(user)
+			switch {
+			case err != nil:
+				return err
+			case !enabled:
+				return ErrHidden
+			}
 			end := tx.now + d.o.LinkAge.Microseconds()
 			ends = at(end)
-			n, err := tx.changed(`INSERT INTO links (space, hash, user_id, created_at, ends_at, used_at)
-				SELECT space, ?, id, ?, ?, 0 FROM users WHERE space = ? AND id = ? AND disabled = 0`,
-				hashed(linkLabel, secret), tx.now, end, d.o.Space, user)
-			if err != nil {
+			if err := tx.exec(`INSERT INTO links (space, hash, user_id, created_at, ends_at, used_at) VALUES (?, ?, ?, ?, ?, 0)`,
+				d.o.Space, hashed(linkLabel, secret), user, tx.now, end); err != nil {
 				return notRecorded(err)
-			}
-			if n == 0 {
-				return ErrHidden
 			}
 			return tx.note(by, "link.made", user, "")
 		})

@@ -31,6 +31,9 @@ func (d *Directory) migrate(ctx context.Context) error {
 }
 
 func (tx *tx) apply(steps []step) error {
+	if err := tx.alone(); err != nil {
+		return err
+	}
 	if err := tx.exec(`CREATE TABLE IF NOT EXISTS access_migrations (
 		version BIGINT PRIMARY KEY, name TEXT NOT NULL, applied_at BIGINT NOT NULL)`); err != nil {
 		return fmt.Errorf("make table access_migrations: %w", err)
@@ -90,6 +93,19 @@ type tx struct {
 	d   *Directory
 	ctx context.Context
 	now int64
+}
+
+// alone waits until no other transaction is at the same place, in any process.
+// On SQLite there is none.
+func (tx *tx) alone() error {
+	if tx.d.o.Dialect != PostgreSQL {
+		return nil
+	}
+	const ringi = 0x72696e6769 // a number that nobody else locks
+	if err := tx.exec(`SELECT pg_advisory_xact_lock(?)`, int64(ringi)); err != nil {
+		return notRecorded(err)
+	}
+	return nil
 }
 
 func (tx *tx) exec(query string, args ...any) error {

@@ -31,15 +31,17 @@ func (d *Directory) StartSession(ctx context.Context, user, auth, replaces strin
 }
 
 func (tx *tx) startSession(user, auth, replaces string) (string, error) {
-	secret := newSecret()
-	n, err := tx.changed(`INSERT INTO sessions (space, hash, user_id, auth, created_at, seen_at)
-		SELECT space, ?, id, ?, ?, ? FROM users WHERE space = ? AND id = ? AND disabled = 0`,
-		hashed(sessionLabel, secret), auth, tx.now, tx.now, tx.d.o.Space, user)
-	if err != nil {
-		return "", notRecorded(err)
-	}
-	if n == 0 {
+	enabled, err := tx.hold(user)
+	switch {
+	case err != nil:
+		return "", err
+	case !enabled:
 		return "", fmt.Errorf("%w: the user is disabled or gone", ringi.ErrNoPrincipal)
+	}
+	secret := newSecret()
+	if err := tx.exec(`INSERT INTO sessions (space, hash, user_id, auth, created_at, seen_at) VALUES (?, ?, ?, ?, ?, ?)`,
+		tx.d.o.Space, hashed(sessionLabel, secret), user, auth, tx.now, tx.now); err != nil {
+		return "", notRecorded(err)
 	}
 	if isSecret(replaces) {
 		if err := tx.exec(`DELETE FROM sessions WHERE space = ? AND hash = ?`, tx.d.o.Space, hashed(sessionLabel, replaces)); err != nil {

@@ -79,6 +79,9 @@ func (d *Directory) AddUser(ctx context.Context, by Who, u User) error {
 // [ErrInvalid], [ErrLastAdmin] where nobody would be left who manages.
 func (d *Directory) SetUser(ctx context.Context, by Who, u User) error {
 	err := d.managed(ctx, by, &u, func(tx *tx) error {
+		if err := tx.alone(); err != nil { // two admins must not count each other
+			return err
+		}
 		before, err := tx.admins()
 		if err != nil {
 			return err
@@ -142,6 +145,16 @@ func (tx *tx) setTeams(id string, teams []string) error {
 		}
 	}
 	return nil
+}
+
+// hold keeps a user as he is until the transaction ends, and reports whether
+// he is there and enabled: nothing is given to one who is being disabled.
+func (tx *tx) hold(id string) (bool, error) {
+	n, err := tx.changed(`UPDATE users SET disabled = disabled WHERE space = ? AND id = ? AND disabled = 0`, tx.d.o.Space, id)
+	if err != nil {
+		return false, notRecorded(err)
+	}
+	return n == 1, nil
 }
 
 // admins counts the enabled users who manage.
