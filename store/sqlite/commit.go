@@ -25,6 +25,9 @@ func (s *Store) Commit(ctx context.Context, c *ringi.Commit) error {
 	if err != nil {
 		return fmt.Errorf("commit run %s: %w", c.RunID, err)
 	}
+	if c.Wake && s.o.Woken != nil {
+		s.o.Woken(c.Space, c.RunID)
+	}
 	return nil
 }
 

@@ -246,3 +246,30 @@ func TestWake(t *testing.T) {
 		}
 	}
 }
+
+// Woken comes after the commit is recorded, and for no commit that is refused.
+func TestWoken(t *testing.T) {
+	var s *Store
+	woken := map[string]ringi.RunStatus{}
+	s = openTest(t, filepath.Join(t.TempDir(), "ringi.db"), Options{Woken: func(space, run string) {
+		row, err := s.Row(t.Context(), space, run)
+		if err != nil {
+			t.Errorf("woken for %s, which cannot be read: %v", run, err)
+		}
+		woken[run] = row.Status
+	}})
+	c := first("run_1")
+	c.Wake = true
+	again := first("run_1")
+	again.Wake = true
+	if err := errors.Join(s.Commit(t.Context(), c), s.Commit(t.Context(), first("run_2"))); err != nil {
+		t.Fatal(err)
+	}
+	if len(woken) != 1 || woken["run_1"] != c.Row.Status {
+		t.Errorf("woken %v, want run_1 alone, as it was committed", woken)
+	}
+	clear(woken)
+	if err := s.Commit(t.Context(), again); !errors.Is(err, ringi.ErrConflict) || len(woken) != 0 {
+		t.Errorf("the second first commit gives %v and wakes %v", err, woken)
+	}
+}

@@ -34,6 +34,11 @@ type Options struct {
 	// not call the store. The context has the commit's values and does not end.
 	// Where a transaction is taken back and tried anew Wake is called again.
 	Wake func(ctx context.Context, tx *sql.Tx, space, runID string) error
+	// Woken, where set, is called after a commit that makes a run runnable is
+	// on the disk, on the goroutine that committed: who reads now finds the run
+	// runnable. It is for a worker in the same process; a crash may lose the
+	// call, and nothing breaks but the delay.
+	Woken func(space, runID string)
 	// MaxAttempts and MaxRunAttempts bound the refused attempts that are kept,
 	// in all and of one run; 0 means 100,000 and 1,000.
 	MaxAttempts, MaxRunAttempts int
