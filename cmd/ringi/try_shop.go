@@ -55,9 +55,13 @@ type refundOut struct {
 // itself, and a write, which asks.
 func (s *shop) registry() (*ringi.Registry, error) {
 	reg := ringi.NewRegistry()
+	return reg, s.register(reg)
+}
+
+func (s *shop) register(reg *ringi.Registry) error {
 	err := ringi.AddTool(reg, ringi.Tool{Name: "look_up_order", Description: "Look an order up.", Effect: ringi.ReadOnly},
 		func(_ context.Context, in lookUpIn) (order, error) { return s.order(in.OrderID) })
-	return reg, errors.Join(err, ringi.AddTool(reg, ringi.Tool{
+	return errors.Join(err, ringi.AddTool(reg, ringi.Tool{
 		Name: "refund", Description: "Pay money back for an order, to the card that it was paid with.",
 		Effect: ringi.NonIdempotentWrite, AllowEdit: true,
 	}, s.refund, ringi.ToolHooks{Preview: s.preview, Check: s.check}))

@@ -1,22 +1,28 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"net/http"
 	"os"
+	"slices"
 	"strings"
 
 	driver "modernc.org/sqlite"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/engine"
 	"github.com/ringi-dev/ringi/sign"
 	"github.com/ringi-dev/ringi/store/memory"
 	"github.com/ringi-dev/ringi/store/sqlite"
+	"github.com/ringi-dev/ringi/worker"
 )
 
-// This file is the only one that names concrete stores, and where keys come
-// from.
+// This file is the only one that names concrete stores, tools and handlers, and
+// where keys come from.
 
 // makeStore opens the store that a --store value names, and makes it where it
 // is missing: memory, or sqlite:FILE.
@@ -57,12 +63,17 @@ func sqlitePath(name string) (string, error) {
 func openSQLite(path string) (ringi.Store, error) {
 	s, err := sqlite.Open(path, sqlite.Options{})
 	if err != nil {
-		if isDamaged(err) {
-			return nil, fmt.Errorf("%w: %w", ringi.ErrCorrupt, err)
-		}
-		return nil, err
+		return nil, asCorrupt(err)
 	}
 	return s, nil
+}
+
+// asCorrupt says of a store's error that the log is broken, where it says so.
+func asCorrupt(err error) error {
+	if isDamaged(err) {
+		return fmt.Errorf("%w: %w", ringi.ErrCorrupt, err)
+	}
+	return err
 }
 
 // isDamaged reports whether a store's error says that its file is not what a
@@ -80,4 +91,80 @@ func keyring() (*sign.Keyring, error) {
 		return nil, fmt.Errorf("read key: %w", err)
 	}
 	return k, nil
+}
+
+// toolSets are the sets of tools that are built in, by name: each opens its
+// tools over a folder of the agent's own, and has a model that demonstrates
+// them.
+var toolSets = map[string]func(dir string, reg *ringi.Registry) (demo ringi.Model, closing func() error, err error){
+	"shop": func(_ string, reg *ringi.Registry) (ringi.Model, func() error, error) {
+		return agentModel{}, nil, newShop().register(reg)
+	},
+}
+
+func toolSetNames() string {
+	return strings.Join(slices.Sorted(maps.Keys(toolSets)), ", ")
+}
+
+// makeServerStore opens the server's store, and makes it where it is missing.
+// woken is told of every run that becomes runnable.
+func makeServerStore(path string, woken func(space, runID string)) (ringi.Store, error) {
+	s, err := sqlite.Open(path, sqlite.Options{Woken: woken})
+	if err != nil {
+		return nil, asCorrupt(err)
+	}
+	return s, nil
+}
+
+// newHandler makes the server's handler: what people and programs reach it by.
+// Host names (config.hosts), forwarded headers (config.proxies), logins over
+// accessPath, the API and the inbox are joined here.
+func newHandler(s *server) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", s.healthz)
+	mux.HandleFunc("GET /readyz", s.readyz)
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "There is nothing here.", http.StatusNotFound)
+	})
+	return mux
+}
+
+// route is the server's agents as one: a run is its agent's.
+func route(store ringi.Store, agents []*agent) worker.Engine {
+	r := &byAgent{store: store, agents: map[string]*engine.Engine{}}
+	for _, a := range agents {
+		r.agents[a.config.Name] = a.engine
+	}
+	return r
+}
+
+// byAgent asks the engine of a run's agent.
+type byAgent struct {
+	store  ringi.Store
+	agents map[string]*engine.Engine
+}
+
+// Resume goes on with a run of an agent that is configured.
+func (r *byAgent) Resume(ctx context.Context, runID string) (*ringi.Result, error) {
+	row, err := r.store.Row(ctx, "default", runID)
+	if err != nil {
+		return nil, err
+	}
+	e := r.agents[row.Agent]
+	if e == nil {
+		return nil, fmt.Errorf("resume run %s: %w: no agent %q is configured", runID, ringi.ErrPolicyMissing, row.Agent)
+	}
+	return e.Resume(ctx, runID)
+}
+
+// Expire is the only agent's. Of several none may tend another's runs; whoever
+// reads a request compares the time itself, so that nothing depends on it.
+func (r *byAgent) Expire(ctx context.Context, limit int) (int, error) {
+	if len(r.agents) != 1 {
+		return 0, nil
+	}
+	for _, e := range r.agents {
+		return e.Expire(ctx, limit)
+	}
+	return 0, nil
 }
