@@ -15,12 +15,11 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
-	"github.com/spf13/pflag"
 )
 
 // readConfig makes the server's configuration: the file, over it the
-// environment, over that the flags that were typed.
-func (e *env) readConfig(given string, flags *pflag.FlagSet) (*config, error) {
+// environment, over that the flags that were typed: typed gives their text.
+func (e *env) readConfig(given string, typed func(flag string) (string, bool)) (*config, error) {
 	c := &config{}
 	path, err := e.configFile(given)
 	if err != nil {
@@ -37,8 +36,8 @@ func (e *env) readConfig(given string, flags *pflag.FlagSet) (*config, error) {
 				return nil, fmt.Errorf("read %s: %w", s.env(), err)
 			}
 		}
-		if f := flags.Lookup(s.flag); f != nil && f.Changed {
-			if err := s.set(c, f.Value.String()); err != nil {
+		if v, ok := typed(s.flag); ok {
+			if err := s.set(c, v); err != nil {
 				return nil, usagef("read --%s: %w", s.flag, err)
 			}
 		}

@@ -59,7 +59,7 @@ func (p *machine) read(args ...string) (*config, error) {
 	var err error
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		file, _ := cmd.Flags().GetString("config")
-		c, err = e.readConfig(file, cmd.Flags())
+		c, err = e.readConfig(file, typedFlags(cmd))
 		return nil
 	}
 	cmd.SetArgs(append([]string{}, args...)) // nil would be those of the test

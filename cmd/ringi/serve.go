@@ -52,13 +52,24 @@ func newServeCommand(e *env) *cobra.Command {
 		if e.store != "" || e.space != "default" {
 			return usagef("serve keeps its store in its data folder, and works in the default space: say --data")
 		}
-		c, err := e.readConfig(file, cmd.Flags())
+		c, err := e.readConfig(file, typedFlags(cmd))
 		if err != nil {
 			return err
 		}
 		return e.serve(cmd.Context(), c)
 	}
 	return cmd
+}
+
+// typedFlags gives the text of a flag that was typed.
+func typedFlags(cmd *cobra.Command) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		f := cmd.Flags().Lookup(name)
+		if f == nil || !f.Changed {
+			return "", false
+		}
+		return f.Value.String(), true
+	}
 }
 
 // server is a running server: what its handler works with.
@@ -229,6 +240,7 @@ func (s *server) work(ctx context.Context, listener net.Listener, say func(url s
 			cancel(webErr)
 		}
 	})
+	s.awaitWorker(ctx)
 	say(s.url(listener.Addr()))
 	s.log.Info("ready", "address", listener.Addr().String(), "agents", len(s.agents), "data", s.data, "key", s.keys.SigningID(), "config", s.config.file)
 	notifyManager(s.log, "READY=1")
@@ -248,6 +260,14 @@ func (s *server) work(ctx context.Context, listener net.Listener, say func(url s
 	wg.Wait()
 	s.log.Info("stopped")
 	return errors.Join(workErr, webErr, err)
+}
+
+// awaitWorker waits until the worker works: who is told the address may ask at
+// once whether the server is ready.
+func (s *server) awaitWorker(ctx context.Context) {
+	for begun := time.Now(); s.worker.Check() != nil && ctx.Err() == nil && time.Since(begun) < time.Second; {
+		time.Sleep(time.Millisecond / 4)
+	}
 }
 
 // web is the HTTP server, and what serves the listener with it.
