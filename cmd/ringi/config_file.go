@@ -15,6 +15,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+
+	"github.com/ringi-dev/ringi/internal/nearest"
 )
 
 // readConfig makes the server's configuration: the file, over it the
@@ -211,13 +213,7 @@ func atLine(err error) error {
 
 // nearestKey is the key of the configuration that is most like another one.
 func nearestKey(key string) string {
-	best, least := "", len(key)/2+1
-	for _, k := range keysOf(reflect.TypeFor[config]()) {
-		if d := distance(strings.ToLower(key), k); d < least {
-			best, least = k, d
-		}
-	}
-	return best
+	return nearest.Of(strings.ToLower(key), slices.Values(keysOf(reflect.TypeFor[config]())))
 }
 
 // keysOf lists the keys of a struct and of all below it, without their levels.

@@ -80,7 +80,7 @@ type server struct {
 	// accessPath is where logins, tokens and teams are kept.
 	accessPath string
 	worker     *worker.Worker
-	engine     worker.Engine
+	engine     *engine.Router
 	health     health
 	// stopping is done when the server is to stop: long answers end.
 	stopping context.Context
@@ -136,7 +136,9 @@ func (e *env) openServer(ctx context.Context, c *config) (_ *server, err error) 
 	if s.agents, err = openAgents(c, s.ground); err != nil {
 		return nil, err
 	}
-	s.engine = route(store, s.agents)
+	if s.engine, err = route(s.agents); err != nil {
+		return nil, err
+	}
 	return s, nil
 }
 

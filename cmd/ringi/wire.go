@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,7 +17,6 @@ import (
 	"github.com/ringi-dev/ringi/sign"
 	"github.com/ringi-dev/ringi/store/memory"
 	"github.com/ringi-dev/ringi/store/sqlite"
-	"github.com/ringi-dev/ringi/worker"
 )
 
 // This file is the only one that names concrete stores, tools and handlers, and
@@ -129,42 +127,11 @@ func newHandler(s *server) http.Handler {
 	return mux
 }
 
-// route is the server's agents as one: a run is its agent's.
-func route(store ringi.Store, agents []*agent) worker.Engine {
-	r := &byAgent{store: store, agents: map[string]*engine.Engine{}}
-	for _, a := range agents {
-		r.agents[a.config.Name] = a.engine
+// route is the server's agents as one service: a run is its agent's.
+func route(agents []*agent) (*engine.Router, error) {
+	engines := make([]*engine.Engine, len(agents))
+	for i, a := range agents {
+		engines[i] = a.engine
 	}
-	return r
-}
-
-// byAgent asks the engine of a run's agent.
-type byAgent struct {
-	store  ringi.Store
-	agents map[string]*engine.Engine
-}
-
-// Resume goes on with a run of an agent that is configured.
-func (r *byAgent) Resume(ctx context.Context, runID string) (*ringi.Result, error) {
-	row, err := r.store.Row(ctx, "default", runID)
-	if err != nil {
-		return nil, err
-	}
-	e := r.agents[row.Agent]
-	if e == nil {
-		return nil, fmt.Errorf("resume run %s: %w: no agent %q is configured", runID, ringi.ErrPolicyMissing, row.Agent)
-	}
-	return e.Resume(ctx, runID)
-}
-
-// Expire is the only agent's. Of several none may tend another's runs; whoever
-// reads a request compares the time itself, so that nothing depends on it.
-func (r *byAgent) Expire(ctx context.Context, limit int) (int, error) {
-	if len(r.agents) != 1 {
-		return 0, nil
-	}
-	for _, e := range r.agents {
-		return e.Expire(ctx, limit)
-	}
-	return 0, nil
+	return engine.Route(engines...)
 }
