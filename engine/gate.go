@@ -138,6 +138,10 @@ func (e *Engine) reopen(ctx context.Context, id string, run ringi.RunInfo) (*Gat
 		return g, nil
 	}
 	a := &activation{e: e, s: s, id: s.id, space: s.space, l: lease{owner: e.heart.owner}, parent: parentOf(ctx)}
+	if up := s.start.Parent; !up.IsZero() && (a.parent == nil || a.parent.runID != up.RunID || a.parent.callID != up.CallID) {
+		// Elsewhere nothing of what its parent asks would bind it.
+		return nil, fmt.Errorf("run %s: %w: it is open inside a call of another run", id, ringi.ErrRunOpen)
+	}
 	if err := a.mayJudge(); err != nil {
 		return nil, err
 	}
@@ -329,6 +333,9 @@ func (g *Gate) close(ctx context.Context) error {
 		if c.result == nil && (g.flies(c) || c.outcome != nil && c.outcome.state == ringi.Pending) {
 			return fmt.Errorf("%w: call %s is not finished", ringi.ErrBusy, c.judged.ID)
 		}
+	}
+	if err := g.endIfDue(ctx); err != nil || g.a.s.finished != nil {
+		return err
 	}
 	return g.a.end(ctx, ringi.Completed, ringi.ReasonCompleted, "the gate was closed")
 }

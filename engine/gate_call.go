@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ringi-dev/ringi"
@@ -470,7 +471,7 @@ func answerOf(callID string, r ringi.ToolResult) (outcome, error) {
 	case r.Outcome == ringi.OutcomeOK && (r.Error != "" || r.Code != ""):
 		return outcome{}, fmt.Errorf("%w: a result that is both ok and an error", ringi.ErrAnswer)
 	case r.Outcome == ringi.OutcomeError || r.Error != "" || r.Code != "":
-		f.Outcome, f.Code, f.Error = ringi.OutcomeError, cmp.Or(r.Code, ringi.CodeToolError), cmp.Or(r.Error, "the tool failed")
+		f.Outcome, f.Code, f.Error = ringi.OutcomeError, cmp.Or(r.Code, ringi.CodeToolError), strings.ToValidUTF8(cmp.Or(r.Error, "the tool failed"), "\uFFFD")
 	}
 	return outcome{fin: f}, nil
 }
@@ -512,7 +513,10 @@ func (g *Gate) finish(ctx context.Context, s Started, out outcome) error {
 	}
 	a.mark = higher(a.mark, a.e.classOf(a.s.call(id)))
 	a.raise()
-	return g.endIfDue(ctx)
+	if err := g.endIfDue(ctx); err != nil {
+		a.e.log.Warn("end run of a gate", "run", a.id, "error", err) // the result is recorded; whoever comes next ends it
+	}
+	return nil
 }
 
 // endIfDue ends a run that was to end and waited for what was in flight.

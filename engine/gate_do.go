@@ -28,7 +28,8 @@ import (
 // time limit and without the cancellation of ctx: what was started is finished
 // and recorded. Where run panics, or exceeds the limit, the outcome is unknown,
 // unless the tool's effect allows another call. What run returns is the tool's
-// output: text as it is, everything else as JSON.
+// output: text as it is, a ringi.ToolResult as Finish takes it, an error as if it
+// were returned as one, everything else as JSON.
 func (g *Gate) Do(ctx context.Context, call ringi.ToolCall, run func(context.Context, Started) (any, error)) (ringi.ToolResult, error) {
 	name := call.Tool
 	if run == nil {
@@ -116,6 +117,12 @@ func (g *Gate) do(ctx context.Context, s Started, run func(context.Context, Star
 	handler := func(ctx context.Context, _ ringi.ToolCall) (ringi.ToolResult, error) {
 		v, err := run(ctx, s)
 		if err != nil {
+			return ringi.ToolResult{}, err
+		}
+		if p, ok := v.(*ringi.ToolResult); ok && p != nil {
+			v = *p
+		}
+		if err, ok := v.(error); ok {
 			return ringi.ToolResult{}, err
 		}
 		if r, ok := v.(ringi.ToolResult); ok {
