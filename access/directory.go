@@ -106,7 +106,9 @@ type Directory struct {
 	write sync.Mutex   // one writer a process: SQLite has one anyway
 	seen  seen
 	same  map[string]string // login to the first login of the same person
-	stmts sync.Map          // query to *sql.Stmt; there are as many as queries here
+
+	preparing sync.RWMutex
+	stmts     map[string]*sql.Stmt // by query; there are as many as queries here
 }
 
 // Open opens the directory in a database and brings its schema up to date. The
@@ -116,7 +118,7 @@ func Open(ctx context.Context, db *sql.DB, o Options) (*Directory, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("open directory: %w", err)
 	}
-	d := &Directory{db: db, o: o, same: joined(o.SamePerson)}
+	d := &Directory{db: db, o: o, same: joined(o.SamePerson), stmts: map[string]*sql.Stmt{}}
 	// Turning a new file of SQLite to its write-ahead log fails at once where
 	// another process does the same, whatever the time-out.
 	for start := time.Now(); ; time.Sleep(time.Millisecond) {
@@ -210,17 +212,22 @@ func (d *Directory) list(ctx context.Context, scan func(*sql.Rows) error, query 
 // be prepared now: then the query itself tells why. Closing the database closes
 // them.
 func (d *Directory) prepared(ctx context.Context, query string) *sql.Stmt {
-	if s, ok := d.stmts.Load(query); ok {
-		return s.(*sql.Stmt)
+	d.preparing.RLock()
+	s := d.stmts[query]
+	d.preparing.RUnlock()
+	if s != nil {
+		return s
+	}
+	d.preparing.Lock()
+	defer d.preparing.Unlock()
+	if s := d.stmts[query]; s != nil {
+		return s
 	}
 	s, err := d.db.PrepareContext(ctx, d.bind(query))
 	if err != nil {
 		return nil
 	}
-	if first, loaded := d.stmts.LoadOrStore(query, s); loaded {
-		s.Close()
-		return first.(*sql.Stmt)
-	}
+	d.stmts[query] = s
 	return s
 }
 

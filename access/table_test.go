@@ -175,6 +175,22 @@ func TestS21_AnothersIsAsUnknown(t *testing.T) {
 	}
 }
 
+// S-26: an agent's token has neither scope, whatever its row and its roles say.
+func TestS26_AgentsHaveNoPrivilegedScope(t *testing.T) {
+	w := client("client:w", Scopes(), EveryAgent)
+	w.Roles = Roles()
+	for _, scope := range Scopes() {
+		if want := scope != ScopeDecide && scope != ScopeManage; w.hasScope(scope) != want {
+			t.Errorf("scope %s: %v", scope, !want)
+		}
+	}
+	for _, route := range []Route{ApprovalsDecide, OutcomeSettle, ApprovalsTakeBack, TokensMake, UsersManage} {
+		if err := May(w, route, every); !errors.Is(err, ErrForbidden) {
+			t.Errorf("%s: %v", route, err)
+		}
+	}
+}
+
 func TestMayRefusesWhatIsUnclear(t *testing.T) {
 	every := []Role{RoleUser, RoleAgent, RoleApprover, RoleAuditor, RoleAdmin}
 	process := person("process:x", every...)

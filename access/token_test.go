@@ -327,7 +327,7 @@ func TestTokenForm(t *testing.T) {
 			t.Errorf("%s: %q passes", name, bad)
 		}
 	}
-	if newSecret() == newSecret() {
+	if first, second := newSecret(), newSecret(); first == second {
 		t.Error("two secrets are equal")
 	}
 }
