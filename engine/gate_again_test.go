@@ -253,3 +253,39 @@ func TestGate_TheEndComesBehindTheLast(t *testing.T) {
 		l.intact(e, g.Run().ID)
 	}
 }
+
+// A loop is in doubt about a read: that is the read's failure, asked of nobody,
+// and the run goes on.
+func TestGate_ADoubtAboutARead(t *testing.T) {
+	for _, approved := range []bool{false, true} {
+		overStores(t, func(t *testing.T, l *loop) {
+			l.t = t
+			l.tool(ringi.Tool{Name: "peek", Effect: ringi.ReadOnly, RequiresApproval: true}, nil)
+			tool := map[bool]string{false: "find", true: "peek"}[approved]
+			e := l.engine()
+			g := l.gate(e)
+			doubt := ringi.ToolResult{Outcome: ringi.OutcomeInDoubt, Output: "half of it"}
+			for _, do := range []bool{false, true} {
+				j := l.judge(g, tc(tool, `{}`))
+				if j.Request != nil {
+					l.decide(e, j.Request.Approve(ben))
+				}
+				var err error
+				if do {
+					_, err = g.Do(t.Context(), known(j.Call.ID), func(context.Context, engine.Started) (any, error) { return doubt, nil })
+				} else {
+					err = g.Finish(t.Context(), l.start(g, j.Call.ID), doubt)
+				}
+				if errors.Is(err, ringi.ErrCorrupt) || err != nil && strings.Contains(err.Error(), "fold") {
+					t.Errorf("do %v: %v", do, err)
+				}
+				if j := l.judge(g, known(j.Call.ID)); j.Result != nil && j.Result.Outcome == ringi.OutcomeOK {
+					t.Errorf("%+v", j.Result)
+				}
+			}
+			l.do(g, tc("find", `{}`))
+			l.intact(e, g.Run().ID)
+			must(t, e.Cancel(t.Context(), g.Run().ID, ben, "", true))
+		})
+	}
+}
