@@ -476,7 +476,7 @@ func postChild(t *testing.T, dir string) {
 	}
 }
 
-// stateless is a scenario of a stateless turn over the death of its process:
+// postOver is a scenario of a stateless turn over the death of its process:
 // the client posts the same token until he is told what came of it.
 func postOver(t *testing.T, c *ringitest.Crash, answer func(ringi.ApprovalRequest) ringi.Decision, turn ringi.ModelTurn) *ringi.Result {
 	t.Helper()
@@ -536,7 +536,7 @@ func TestStateless_F30_EveryCrashPoint(t *testing.T) {
 		c.Effects.Tool(reg, ringi.Tool{Name: "find", Effect: ringi.ReadOnly}, "found")
 		c.Effects.Tool(reg, ringi.Tool{Name: "put", Effect: ringi.IdempotentWrite}, "put")
 		c.Effects.Tool(reg, ringi.Tool{Name: "pay", Effect: ringi.NonIdempotentWrite, AllowRespond: true}, "paid")
-		e := c.Engine(engine.Config{Registry: reg, Keyring: shopKeys(t)})
+		c.Engine(engine.Config{Registry: reg, Keyring: shopKeys(t)})
 		res := postOver(t, c, answer, *calls("find", `{"n":0}`, "pay", `{"n":1}`, "put", `{"n":2}`, "pay", `{"n":3}`, "pay", `{"n":4}`))
 		if err := res.Err(); err != nil || len(res.Results) != 5 {
 			t.Fatalf("%v, %+v", err, res)
@@ -548,8 +548,43 @@ func TestStateless_F30_EveryCrashPoint(t *testing.T) {
 		if res.Results[3].Code != ringi.CodeDeniedByPerson || res.Results[4].Outcome != ringi.OutcomeResponded || res.Results[2].Output != "put" || res.Results[0].Output != "found" {
 			t.Errorf("results %+v", res.Results)
 		}
-		_ = e
 	})
+}
+
+// An edit and typed values take two commits and a third for their approval: the
+// client who posts again is never left between them.
+func TestStateless_F30_EveryCrashPointOfAProposal(t *testing.T) {
+	for _, both := range []bool{true, false} {
+		t.Run(fmt.Sprint("approved in the same post ", both), func(t *testing.T) {
+			answer := func(r ringi.ApprovalRequest) ringi.Decision {
+				d := r.Edit(ringitest.Ben, []byte(`{"n":2}`))
+				if r.Call.Tool == "sign" {
+					d = r.Fill(ringitest.Ben, []byte(`{"code":"x"}`))
+				}
+				d.AndApprove = both
+				return d
+			}
+			ringitest.Crashes(t, func(t *testing.T, c *ringitest.Crash) {
+				reg := ringi.NewRegistry()
+				c.Effects.Tool(reg, ringi.Tool{Name: "pay", Effect: ringi.NonIdempotentWrite, AllowEdit: true}, "paid")
+				c.Effects.Tool(reg, ringi.Tool{Name: "sign", Effect: ringi.NonIdempotentWrite,
+					InputSchema:   []byte(`{"type":"object","properties":{"n":{"type":"integer"},"code":{"type":"string"}},"required":["n","code"]}`),
+					InputRequired: []byte(`{"type":"object","properties":{"code":{"type":"string"}},"required":["code"],"additionalProperties":false}`)}, "signed")
+				c.Engine(engine.Config{Registry: reg, Keyring: shopKeys(t)})
+				res := postOver(t, c, answer, *calls("pay", `{"n":1}`, "sign", `{"n":1}`))
+				if err := res.Err(); err != nil || len(res.Results) != 2 {
+					t.Fatalf("%v, %+v", err, res)
+				}
+				c.Effects.WantOnce(t)
+				c.Effects.Want(t, "pay", 0, `{"n":1}`)
+				for i, want := range []string{"paid", "signed"} {
+					if r := res.Results[i]; r.Code != ringi.CodeDidNotRun && r.Output != want {
+						t.Errorf("result %+v", r)
+					}
+				}
+			})
+		})
+	}
 }
 
 // A store that fails, before or after it has written, loses nothing and runs
