@@ -141,8 +141,15 @@ func markStarted(e *env, c *cobra.Command) {
 	}
 }
 
-// version is the module's version, with the commit where the build knows it.
+// released is the version of a release: scripts/release sets it as it links.
+var released string
+
+// version is the release's, or the module's with the commit where the build
+// knows it.
 func version() string {
+	if released != "" {
+		return released
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"
