@@ -9,20 +9,13 @@
 
 FROM --platform=$BUILDPLATFORM golang:1.26 AS build
 ARG TARGETOS TARGETARCH
-<<<<<<< HEAD
-=======
 ARG VERSION=container
->>>>>>> c4227fe (scripts/release: the version is linked in)
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-<<<<<<< HEAD
-RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -ldflags='-s -w -buildid=' -o /out/ringi ./cmd/ringi
-=======
 RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -buildvcs=false \
 	-ldflags="-s -w -buildid= -X main.released=$VERSION" -o /out/ringi ./cmd/ringi
->>>>>>> c4227fe (scripts/release: the version is linked in)
 # New volumes take owner and mode from these.
 RUN mkdir -p -m 0700 /out/data /out/key
 
