@@ -493,3 +493,35 @@ func (c *begins) Resume(ctx context.Context, run string) (*ringi.Result, error) 
 	c.at.Store(time.Now().UnixNano())
 	return c.Engine.Resume(ctx, run)
 }
+
+// A run that was woken while somebody still held it, or while it was being
+// resumed, goes on at once all the same.
+func TestWokenAMomentTooEarly(t *testing.T) {
+	w := worker.New(worker.Options{Poll: time.Hour})
+	store, till := memory.New(memory.Options{Wake: w.Wake}), &till{}
+	e := newEngine(t, engine.Config{Store: store, Registry: till.registry(t)})
+	var early ringi.ApprovalRequest
+	c := &tries{Engine: e}
+	c.answer = func(ctx context.Context, run string) (*ringi.Result, error) {
+		n := c.of(run)
+		switch {
+		case run == early.RunID && n == 1: // decided while it is resumed
+			if _, err := e.Decide(ctx, early.Approve(ana)); err != nil {
+				t.Error(err)
+			}
+			return &ringi.Result{Status: ringi.WaitingForApproval}, nil
+		case run != early.RunID && n <= 3: // its owner lets go a moment later
+			return nil, ringi.ErrBusy
+		}
+		return e.Resume(ctx, run)
+	}
+	early = suspended(t, e)
+	runs(t, w, store, c)
+	w.Wake("default", early.RunID)
+	busy := decided(t, e)
+	for _, run := range []string{early.RunID, busy} {
+		if row := ends(t, store, run); row.Status != ringi.Completed || till.count(run) != 1 {
+			t.Errorf("run is %s, paid %d times", row.Status, till.count(run))
+		}
+	}
+}
