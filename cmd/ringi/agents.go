@@ -109,6 +109,9 @@ func openParts(c agentConfig, g ground) (*parts, error) {
 	p := &parts{registry: ringi.NewStrictRegistry()}
 	var recorded *recordedScript
 	if c.Model.Kind == modelScripted {
+		if err := checkGuarded(c.Model.Script, onlyOursWrite); err != nil {
+			return nil, fmt.Errorf("read script: %w", err)
+		}
 		scripts, _, err := readTranscripts(c.Model.Script)
 		if err != nil {
 			return nil, err
@@ -122,7 +125,7 @@ func openParts(c agentConfig, g ground) (*parts, error) {
 		if !ok {
 			return nil, fmt.Errorf("tools.set: unknown value %q: say %s", c.Tools.Set, toolSetNames())
 		}
-		demo, closing, err := open(filepath.Join(g.data, c.Name), p.registry)
+		demo, closing, err := open(filepath.Join(g.data, "agents", c.Name), p.registry)
 		if err != nil {
 			return nil, fmt.Errorf("open tools %s: %w", c.Tools.Set, err)
 		}

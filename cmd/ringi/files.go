@@ -24,33 +24,52 @@ const (
 // maxGuarded is more than any such file may hold.
 const maxGuarded = 1 << 20
 
-// readGuarded reads a file that says what is allowed, or that is secret, and
-// refuses one that somebody else may have written or read (S-42, S-44). It
-// checks the file that it has open, not its name.
+// readGuarded reads a guarded file, of at most 1 MiB.
 func readGuarded(path string, g guard) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := openGuarded(path, g)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", path)
-	}
-	if err := guarded(path, info, g); err != nil {
-		return nil, err
-	}
-	if err := guardedFolder(filepath.Dir(path)); err != nil {
-		return nil, err
-	}
 	text, err := io.ReadAll(io.LimitReader(f, maxGuarded+1))
 	if err == nil && len(text) > maxGuarded {
 		err = fmt.Errorf("%s is larger than %d bytes", path, maxGuarded)
 	}
 	return text, err
+}
+
+// checkGuarded is for a file that is read elsewhere: its folder is guarded too,
+// so that nobody exchanges it in between.
+func checkGuarded(path string, g guard) error {
+	f, err := openGuarded(path, g)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// openGuarded opens a file that says what is allowed, or that is secret, and
+// refuses one that somebody else may have written or read (S-42, S-44). It
+// checks the file that it has open, not its name.
+func openGuarded(path string, g guard) (*os.File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no regular file", path)
+	}
+	if err == nil {
+		err = guarded(path, info, g)
+	}
+	if err == nil {
+		err = guardedFolder(filepath.Dir(path))
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // guarded holds an open file against a guard. Where files have no owner and no

@@ -24,7 +24,7 @@ func newRecordedScript(scripts []*script, store ringi.Store) *recordedScript {
 // register adds the tools of a file, which answer what is recorded. One whose
 // result a person gives has no handler at all.
 func (r *recordedScript) register(reg *ringi.Registry, path string) error {
-	if _, err := readGuarded(path, onlyOursWrite); err != nil {
+	if err := checkGuarded(path, onlyOursWrite); err != nil {
 		return fmt.Errorf("read tools: %w", err)
 	}
 	tools, err := readTools(path)

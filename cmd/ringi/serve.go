@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -185,7 +186,8 @@ func (e *env) dataFolder(c *config) (string, error) {
 	if c.Data != "" {
 		return filepath.Abs(c.Data)
 	}
-	if dir := e.getenv("STATE_DIRECTORY"); filepath.IsAbs(dir) { // systemd.exec(5)
+	// The first of those that systemd.exec(5) made.
+	if dir, _, _ := strings.Cut(e.getenv("STATE_DIRECTORY"), ":"); filepath.IsAbs(dir) {
 		return dir, nil
 	}
 	dir, err := e.userStateDir()

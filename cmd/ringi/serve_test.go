@@ -6,9 +6,16 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	cryptorand "crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -136,6 +143,53 @@ func TestServeTellsTheServiceManager(t *testing.T) {
 	if got := told(); got != "STOPPING=1" {
 		t.Errorf("told %q", got)
 	}
+}
+
+// With a certificate the server speaks TLS, and its key is nobody else's.
+func TestServeTLS(t *testing.T) {
+	p := newMachine(t)
+	cert, key := selfSigned(t)
+	certPath, keyPath := p.write("cert.pem", cert), p.write("key.pem", key)
+	p.write("config/ringi/ringi.yaml", oneAgent)
+	s := p.serve("--tls-cert-file", certPath, "--tls-key-file", keyPath)
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM([]byte(cert))
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
+	res, err := client.Get(s.url + "/readyz")
+	if err != nil || res.StatusCode != 200 || !strings.HasPrefix(s.url, "https://") {
+		t.Errorf("%s: %v", s.url, err)
+	} else {
+		res.Body.Close()
+	}
+	s.stop(syscall.SIGTERM)
+	os.Chmod(keyPath, 0o644)
+	c, err := p.read("--tls-cert-file", certPath, "--tls-key-file", keyPath, "--listen", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.env().serve(t.Context(), c); err == nil || !strings.Contains(err.Error(), "chmod go=") {
+		t.Errorf("with a key that others read: %v", err)
+	}
+}
+
+// selfSigned makes a certificate of 127.0.0.1 and its key, both as PEM.
+func selfSigned(t *testing.T) (cert, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), cryptorand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(cryptorand.Reader, template, template, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkcs, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs}))
 }
 
 // A port that is taken is an error, and leaves the store as it was.
@@ -278,9 +332,13 @@ func TestAgentsThatCannotBe(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c.text, err, c.want)
 		}
 	}
-	os.Chmod(filepath.Join(p.dir, "config/ringi/tools.json"), 0o666)
-	if err := p.open(scripted); err == nil || !strings.Contains(err.Error(), "chmod go-w") {
-		t.Errorf("S-42: tools that others may write: %v", err)
+	for _, name := range []string{"tools.json", "talk.jsonl"} {
+		path := filepath.Join(p.dir, "config/ringi", name)
+		os.Chmod(path, 0o666)
+		if err := p.open(scripted); err == nil || !strings.Contains(err.Error(), "chmod go-w") {
+			t.Errorf("S-42: %s may be written by others: %v", name, err)
+		}
+		os.Chmod(path, 0o600)
 	}
 }
 
@@ -288,13 +346,15 @@ func TestAgentsThatCannotBe(t *testing.T) {
 func TestScriptedAgent(t *testing.T) {
 	p := newMachine(t)
 	files := shed()
+	for _, f := range []*string{&files.transcripts, &files.tools} {
+		text, err := os.ReadFile(*f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		*f = p.write(filepath.Base(*f), string(text))
+	}
 	c := &config{Agents: []agentConfig{{Name: "shed", Zone: "local"}}}
 	c.Agents[0].Model.Kind, c.Agents[0].Model.Script, c.Agents[0].Tools.File = modelScripted, files.transcripts, files.tools
-	for _, f := range []string{files.transcripts, files.tools} {
-		if info, err := os.Stat(f); err != nil || info.Mode().Perm()&0o022 != 0 {
-			t.Skipf("%s is writable by others here", f)
-		}
-	}
 	if err := c.check(); err != nil {
 		t.Fatal(err)
 	}
