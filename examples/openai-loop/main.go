@@ -54,7 +54,10 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	if err != nil {
 		return err
 	}
-	if flags.NArg() > 0 && len(k.Calls) == 0 {
+	if flags.NArg() > 0 && len(k.Calls) > 0 {
+		return errors.New("calls are open: go on without a message first")
+	}
+	if flags.NArg() > 0 {
 		k.Messages = append(k.Messages, openai.UserMessage(flags.Arg(0)))
 	}
 	l := Loop{Client: openai.NewClient(), Params: params(*model), Gate: gate, Tool: shop, Save: saveTo(*file)}
