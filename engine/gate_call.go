@@ -497,6 +497,10 @@ func (g *Gate) finish(ctx context.Context, s Started, out outcome) error {
 		}
 		return fmt.Errorf("%w: the call was started again", ringi.ErrBusy)
 	}
+	if out.unknown != "" && len(c.started) == 0 {
+		// A read that nobody was asked about: it may be called again, so nobody is asked what became of it.
+		out = outcome{fin: failed(id, ringi.CodeToolError, "the read failed: "+out.unknown)}
+	}
 	if out.unknown != "" {
 		if out.fin.Output != "" {
 			g.keepLate(id, out) // what the loop has goes to whoever settles it

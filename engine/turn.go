@@ -189,7 +189,7 @@ func (a *activation) unknown(ctx context.Context, c *call, why string) error {
 	}
 	return a.commit(ctx, func() (*change, error) {
 		now := a.s.call(id)
-		if now == nil || now.result != nil || now.outcome != nil && now.outcome.state == ringi.Pending || a.s.cancel != nil {
+		if now == nil || now.result != nil || len(now.started) == 0 || now.outcome != nil && now.outcome.state == ringi.Pending || a.s.cancel != nil {
 			return nil, nil // a cancelled run ends with the call marked as unknown
 		}
 		ch := &change{progress: true}
@@ -208,7 +208,7 @@ func (a *activation) endUnknown(ctx context.Context, callID, why string) error {
 		ch := &change{status: ringi.Failed, reason: ringi.ReasonOutcomeUnknown, release: true, progress: true}
 		if a.g != nil { // it ends once nothing is in flight
 			c := a.s.call(callID)
-			if c == nil || c.result != nil || c.lost {
+			if c == nil || c.result != nil || c.lost || len(c.started) == 0 {
 				return nil, nil
 			}
 			return a.of(&ringi.OutcomeUnknown{Call: callID, Why: why}, ringi.Running), nil
