@@ -128,6 +128,11 @@ func TestConfigTablesAreWhole(t *testing.T) {
 	inTable = nil
 	for _, k := range agentKeys {
 		inTable = append(inTable, k.key)
+		for name := range toolSets {
+			if k.key == "tools.set" && !strings.Contains(k.what, "`"+name+"`") {
+				t.Errorf("the row of tools.set does not name %q", name)
+			}
+		}
 	}
 	if !slices.Equal(agents, inTable) {
 		t.Errorf("an agent has %q, the table %q", agents, inTable)
