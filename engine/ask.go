@@ -249,7 +249,7 @@ func (a *activation) untrusted() bool {
 	}
 	for _, t := range a.s.turns {
 		for _, c := range t.calls {
-			if a.e.untrusted(c) {
+			if a.e.untrusted(c, a.s.start.Gate) {
 				return true
 			}
 		}

@@ -74,7 +74,7 @@ func (m *conversation) add(e *Engine, s *state) {
 		}
 		for _, c := range t.calls {
 			m.mark = higher(m.mark, e.classOf(c))
-			m.untrusted = m.untrusted || e.untrusted(c)
+			m.untrusted = m.untrusted || e.untrusted(c, s.start.Gate)
 		}
 	}
 	m.denials.count(s)
@@ -102,13 +102,15 @@ func (e *Engine) classOf(c *call) ringi.DataClass {
 	return higher(class, c.class)
 }
 
-// untrusted reports whether a call brought text from outside.
-func (e *Engine) untrusted(c *call) bool {
+// untrusted reports whether a call brought text from outside. What an external
+// tool answers in our own loop is a person's or a browser's; at a gate it is
+// what the loop's own function returned.
+func (e *Engine) untrusted(c *call, gate bool) bool {
 	if c.result == nil || c.result.Origin != ringi.OriginTool {
 		return false
 	}
 	t, ok := e.reg.Tool(c.judged.Tool)
-	return !ok || t.Remote != nil || t.External
+	return !ok || t.Remote != nil || t.External && !gate
 }
 
 // count adds a person's denials of a run.

@@ -54,6 +54,9 @@ type Config struct {
 	// GateIdle is how long the run of a gate stays open with nothing open in
 	// it: zero 72 h, negative for ever.
 	GateIdle time.Duration
+	// Groups are the tool groups of every run; a run's own narrow them. nil has
+	// all.
+	Groups []string
 	// Lease is how long a silent engine keeps its runs: zero 30 s. It beats
 	// every third of that while it has running runs.
 	Lease time.Duration
@@ -95,6 +98,8 @@ type Config struct {
 	StopWhen []StopWhen
 	// Store keeps the runs; nil is a memory store of this engine's own.
 	Store ringi.Store
+	// System is the system prompt of runs that bring none.
+	System string
 	// Teams are the known members of teams: where nobody who may decide is
 	// left, the call is denied instead of asked into the void.
 	Teams map[string][]string
@@ -215,6 +220,7 @@ func (e *Engine) judgesNow() ringi.Judges {
 func (cfg Config) own() Config {
 	cfg.Approval.Tools, cfg.Floor.Tools = maps.Clone(cfg.Approval.Tools), maps.Clone(cfg.Floor.Tools)
 	cfg.RequireApproval, cfg.Disabled = slices.Clone(cfg.RequireApproval), slices.Clone(cfg.Disabled)
+	cfg.Groups = slices.Clone(cfg.Groups)
 	cfg.ForbidAnswers, cfg.Observers, cfg.StopWhen = slices.Clone(cfg.ForbidAnswers), slices.Clone(cfg.Observers), slices.Clone(cfg.StopWhen)
 	cfg.Deciders.People, cfg.Deciders.Teams = slices.Clone(cfg.Deciders.People), slices.Clone(cfg.Deciders.Teams)
 	cfg.Teams = maps.Clone(cfg.Teams)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -261,6 +262,7 @@ func (a *activation) started(start ringi.RunStart, thread string) (*ringi.RunSta
 	if err != nil {
 		return nil, err
 	}
+	start.System, start.Groups = cmp.Or(start.System, e.cfg.System), e.groups(start.Groups)
 	runtime, err := ringi.EncodeRuntime(start.Runtime)
 	if err != nil {
 		return nil, err
@@ -298,6 +300,19 @@ func (a *activation) started(start ringi.RunStart, thread string) (*ringi.RunSta
 		}
 	}
 	return ev, nil
+}
+
+// groups are those of a run that wants some: of the configuration's, if it has
+// any.
+func (e *Engine) groups(want []string) []string {
+	has := e.cfg.Groups
+	switch {
+	case has == nil:
+		return want
+	case want == nil:
+		return has
+	}
+	return slices.DeleteFunc(slices.Clone(want), func(g string) bool { return !slices.Contains(has, g) })
 }
 
 // initiators are all who asked for the run: who started it, every author of a

@@ -22,20 +22,6 @@ type agent struct {
 	close  func() error // of its tools
 }
 
-// begin fills in what the configuration says of every run of the agent. Of the
-// groups that the caller wants it leaves those that the agent has.
-func (a *agent) begin(start ringi.RunStart) ringi.RunStart {
-	start.Agent, start.System = a.config.Name, a.system
-	switch has := a.config.Groups; {
-	case has == nil:
-	case start.Groups == nil:
-		start.Groups = slices.Clone(has)
-	default:
-		start.Groups = slices.DeleteFunc(slices.Clone(start.Groups), func(g string) bool { return !slices.Contains(has, g) })
-	}
-	return start
-}
-
 // ground is what all agents of a server stand on.
 type ground struct {
 	store ringi.Store
@@ -81,7 +67,7 @@ func openAgent(c agentConfig, g ground) (*agent, error) {
 	}
 	disabled, err := p.leave(c.Tools.Names)
 	if err == nil {
-		a.engine, err = newAgentEngine(c, g, p, disabled)
+		a.engine, err = newAgentEngine(c, g, p, a.system, disabled)
 	}
 	if err == nil {
 		err = offerable(a, p, disabled)
@@ -164,9 +150,9 @@ func (p *parts) leave(names []string) ([]string, error) {
 	return out, nil
 }
 
-func newAgentEngine(c agentConfig, g ground, p *parts, disabled []string) (*engine.Engine, error) {
+func newAgentEngine(c agentConfig, g ground, p *parts, system string, disabled []string) (*engine.Engine, error) {
 	cfg := engine.Config{
-		Agent: c.Name, Store: g.store, Keyring: g.keys, Logger: g.log.With("agent", c.Name),
+		Agent: c.Name, System: system, Groups: c.Groups, Store: g.store, Keyring: g.keys, Logger: g.log.With("agent", c.Name),
 		Registry: p.registry, Model: p.model, ContextFunc: p.context, Disabled: disabled,
 		Zone: ringi.TrustZone(c.Zone), Limits: c.Limits.limits(), Lease: serverLease,
 		RuleFloor: true, RequireApproval: c.RequireApproval,

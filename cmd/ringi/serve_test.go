@@ -290,13 +290,17 @@ agents:
 	}
 	defer s.close()
 	a := s.agents[0]
-	start := a.begin(ringi.RunStart{Messages: []ringi.Message{ringi.User(customerText)}})
-	if start.Agent != "shop" || start.System != "Be kind." {
-		t.Errorf("begins with %+v", start)
-	}
+	start := ringi.RunStart{Messages: []ringi.Message{ringi.User(customerText)}}
 	res, err := a.engine.Run(t.Context(), start)
 	if err != nil || len(res.Pending) != 1 || res.Pending[0].Call.Tool != "look_up_order" {
 		t.Fatalf("a tool that is to ask does not: %+v, %v", res, err)
+	}
+	events, err := a.engine.Events(t.Context(), res.RunID, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if begun := events[0].Body.(*ringi.RunStarted); begun.Agent != "shop" || begun.System != "Be kind." {
+		t.Errorf("begins with %+v", begun)
 	}
 	r := res.Pending[0]
 	if !r.ExpiresAt.IsZero() || r.Signature == "" || len(r.Deciders.People) != 1 {
@@ -374,7 +378,7 @@ func TestScriptedAgent(t *testing.T) {
 			for _, u := range run.users {
 				start.Messages = append(start.Messages, ringi.User(u))
 			}
-			res, err := s.agents[0].engine.Run(t.Context(), s.agents[0].begin(start))
+			res, err := s.agents[0].engine.Run(t.Context(), start)
 			for err == nil && len(res.Pending) > 0 {
 				if _, err = s.agents[0].engine.Decide(t.Context(), res.Pending[0].Approve(scriptStarter)); err == nil {
 					res, err = s.agents[0].engine.Resume(t.Context(), res.RunID)
@@ -460,7 +464,7 @@ func TestServeKilled(t *testing.T) {
 // decideOne starts a run of a conversation, and approves its payment.
 func decideOne(t *testing.T, a *agent, thread string) string {
 	t.Helper()
-	res, err := a.engine.Run(t.Context(), a.begin(ringi.RunStart{Thread: thread, Messages: []ringi.Message{ringi.User("pay")}}))
+	res, err := a.engine.Run(t.Context(), ringi.RunStart{Thread: thread, Messages: []ringi.Message{ringi.User("pay")}})
 	if err != nil || len(res.Pending) != 1 {
 		t.Fatalf("run: %v, %+v", err, res)
 	}
