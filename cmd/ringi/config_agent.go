@@ -81,7 +81,7 @@ var agentKeys = []agentKey{
 	{"model.kind", "needed", "`scripted`: says what is recorded in `script`. `demo`: the script of the tool set's own demonstration"},
 	{"model.script", "none", "for `scripted`: recorded conversations, one JSON object a line, as `ringi replay` reads them. A run belongs to the conversation whose id is its thread's"},
 	{"zone", "needed", "the model's trust zone: `local`, `private_hosted`, `external_eu` or `external_global`"},
-	{"tools.set", "none", "a set of tools that is built in: `shop`, the small shop of `ringi try`"},
+	{"tools.set", "none", "a set of tools that is built in: `backoffice`, that of `ringi demo`, or `shop`, the small shop of `ringi try`"},
 	{"tools.file", "none", "a file of tool definitions, a JSON array, in place of `set`; each declares its effect. With a scripted model they answer what is recorded"},
 	{"tools.names", "all of them", "the tools of the set or file that the agent has. One that it could never be offered is an error"},
 	{"groups", "all", "the tool groups that the agent's runs have"},

@@ -80,6 +80,8 @@ type server struct {
 	agents []*agent
 	// accessPath is where logins, tokens and teams are kept.
 	accessPath string
+	people     *directory
+	demo       bool // of ringi demo: a start page says what to try
 	worker     *worker.Worker
 	engine     *engine.Router
 	health     health
@@ -99,12 +101,33 @@ func (e *env) serve(ctx context.Context, c *config) (err error) {
 		return fmt.Errorf("listen: %w", err)
 	}
 	defer listener.Close()
+	first, err := s.people.firstUser(ctx, "You")
+	if err != nil {
+		return fmt.Errorf("make first login: %w", err)
+	}
 	return s.work(ctx, listener, func(url string) {
 		e.printf("Ringi serves at %s\n", url)
+		if first != "" {
+			e.offerLogin(ctx, s, url, first)
+		}
 	})
 }
 
-// openServer opens store, key and agents. Close it.
+// offerLogin shows a login link for a person, on a terminal alone.
+func (e *env) offerLogin(ctx context.Context, s *server, url, user string) {
+	if !isTerminal(e.out) {
+		e.say("`ringi user link %s` on a terminal shows a login link.\n", user)
+		return
+	}
+	link, ends, err := s.people.MakeLink(ctx, operator(), user)
+	if err != nil {
+		s.log.Warn("make login link", "error", err)
+		return
+	}
+	e.say("Log in, once, until %s:\n  %s\n", ends.Local().Format("15:04:05"), loginURL(url, link))
+}
+
+// openServer opens store, key, people and agents. Close it.
 func (e *env) openServer(ctx context.Context, c *config) (_ *server, err error) {
 	if len(c.Agents) == 0 {
 		return nil, e.noAgents(c)
@@ -138,6 +161,9 @@ func (e *env) openServer(ctx context.Context, c *config) (_ *server, err error) 
 		return nil, err
 	}
 	if s.engine, err = route(s.agents); err != nil {
+		return nil, err
+	}
+	if s.people, err = openDirectory(ctx, s.accessPath); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -218,6 +244,9 @@ func (s *server) close() error {
 	for _, a := range s.agents {
 		errs = append(errs, a.close())
 	}
+	if s.people != nil {
+		errs = append(errs, s.people.close())
+	}
 	return errors.Join(append(errs, s.store.Close())...)
 }
 
@@ -233,6 +262,7 @@ func (s *server) work(ctx context.Context, listener net.Listener, say func(url s
 	s.stopping = ctx
 	web.Handler = newHandler(s)
 	var wg sync.WaitGroup
+	wg.Go(func() { s.people.tend(ctx, func(err error) { s.log.Warn("clear people and tokens", "error", err) }) })
 	var workErr, webErr error
 	wg.Go(func() {
 		workErr = s.worker.Run(ctx, s.store, s.engine)

@@ -1,19 +1,23 @@
 package main
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	driver "modernc.org/sqlite"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/access"
 	"github.com/ringi-dev/ringi/engine"
+	"github.com/ringi-dev/ringi/internal/backoffice"
 	"github.com/ringi-dev/ringi/sign"
 	"github.com/ringi-dev/ringi/store/memory"
 	"github.com/ringi-dev/ringi/store/sqlite"
@@ -95,6 +99,19 @@ func keyring() (*sign.Keyring, error) {
 // tools over a folder of the agent's own, and has a model that demonstrates
 // them.
 var toolSets = map[string]func(dir string, reg *ringi.Registry) (demo ringi.Model, closing func() error, err error){
+	"backoffice": func(dir string, reg *ringi.Registry) (ringi.Model, func() error, error) {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, nil, err
+		}
+		office, err := backoffice.Open(filepath.Join(dir, "office.db"))
+		if err != nil {
+			return nil, nil, err
+		}
+		if err := office.Register(reg); err != nil {
+			return nil, nil, errors.Join(err, office.Close())
+		}
+		return backoffice.Model(), office.Close, nil
+	},
 	"shop": func(_ string, reg *ringi.Registry) (ringi.Model, func() error, error) {
 		return agentModel{}, nil, newShop().register(reg)
 	},
@@ -102,6 +119,11 @@ var toolSets = map[string]func(dir string, reg *ringi.Registry) (demo ringi.Mode
 
 func toolSetNames() string {
 	return strings.Join(slices.Sorted(maps.Keys(toolSets)), ", ")
+}
+
+// openAccessDB opens the database of people and tokens.
+func openAccessDB(path string) (*sql.DB, error) {
+	return sql.Open("sqlite", "file:"+path+"?"+access.SQLiteParams)
 }
 
 // makeServerStore opens the server's store, and makes it where it is missing.

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ringi-dev/ringi/access"
+)
+
+func newUserCommand(e *env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "user",
+		Short: "Add people to a server, list them, and give them a login link",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return usagef("say ringi user add ID, ringi user list, or ringi user link ID")
+		},
+	}
+	cmd.AddCommand(newUserAddCommand(e), newUserListCommand(e), newUserLinkCommand(e))
+	return cmd
+}
+
+const userAddLong = `Add a person who may log in, and show a login link with its QR code. The link is
+for one use within ten minutes, and is shown on a terminal only.
+
+Roles: user (starts runs and reads his own), approver (decides), auditor (reads
+the log), admin (manages). docs/access.md has the table.`
+
+func newUserAddCommand(e *env) *cobra.Command {
+	var name string
+	var roles, teams []string
+	cmd := &cobra.Command{
+		Use:   "add ID",
+		Short: "Add a person, and show a login link",
+		Long:  userAddLong,
+		Example: "  ringi user add ana --name \"Ana Example\" --role approver\n" +
+			"  ringi user add ben --role approver --role admin --team billing",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return e.overDirectory(cmd, func(ctx context.Context, d *directory, c *config) error {
+				u := access.User{ID: access.LocalID(args[0]), Name: name, Teams: teams}
+				if u.Name == "" {
+					u.Name = args[0]
+				}
+				for _, r := range roles {
+					u.Roles = append(u.Roles, access.Role(r))
+				}
+				for _, team := range teams {
+					if err := d.AddTeam(ctx, operator(), team, team); err != nil && !errors.Is(err, access.ErrExists) {
+						return err
+					}
+				}
+				if err := d.AddUser(ctx, operator(), u); err != nil {
+					return err
+				}
+				if e.json {
+					return e.printJSON(map[string]string{"user": u.ID})
+				}
+				e.say("Added %s.\n", u.ID)
+				return e.showLink(ctx, d, c, u.ID)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&name, "name", "", "the name that people see (default: the ID)")
+	cmd.Flags().StringArrayVar(&roles, "role", []string{string(access.RoleApprover)}, "a role; may be given several times")
+	cmd.Flags().StringArrayVar(&teams, "team", nil, "a team, made where it is missing; may be given several times")
+	serverFlags(cmd)
+	return cmd
+}
+
+func newUserLinkCommand(e *env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "link ID",
+		Short:   "Show a login link for a person",
+		Example: "  ringi user link owner",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return e.overDirectory(cmd, func(ctx context.Context, d *directory, c *config) error {
+				id := args[0]
+				if !strings.Contains(id, ":") {
+					id = access.LocalID(id)
+				}
+				if !isTerminal(e.out) {
+					return usagef("a login link is shown on a terminal only")
+				}
+				return e.showLink(ctx, d, c, id)
+			})
+		},
+	}
+	serverFlags(cmd)
+	return cmd
+}
+
+// showLink makes a login link and shows it, on a terminal alone: what goes into
+// a pipe stays in a file or a log (S-10).
+func (e *env) showLink(ctx context.Context, d *directory, c *config, user string) error {
+	if !isTerminal(e.out) {
+		e.say("`ringi user link` on a terminal shows a login link.\n")
+		return nil
+	}
+	link, ends, err := d.MakeLink(ctx, operator(), user)
+	if err != nil {
+		return fmt.Errorf("make login link: %w", err)
+	}
+	url := loginURL(c.base(), link)
+	e.printf("\n%s\n", code(url))
+	e.say("Log in, once, until %s:\n  %s\n", ends.Local().Format("15:04:05"), url)
+	return nil
+}
+
+func newUserListCommand(e *env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List who may log in",
+		Example: "  ringi user list --json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return e.overDirectory(cmd, func(ctx context.Context, d *directory, _ *config) error {
+				var all []access.User
+				for after := ""; ; {
+					page, err := d.Users(ctx, operator(), after, 100)
+					if err != nil {
+						return err
+					}
+					all = append(all, page...)
+					if len(page) < 100 {
+						break
+					}
+					after = page[len(page)-1].ID
+				}
+				if e.json {
+					return e.printJSON(struct {
+						Users []access.User `json:"users"`
+					}{append([]access.User{}, all...)})
+				}
+				t := table{{"USER", "NAME", "ROLES", "TEAMS", "STATE"}}
+				for _, u := range all {
+					state := "may log in"
+					if u.Disabled {
+						state = "disabled"
+					}
+					roles := make([]string, len(u.Roles))
+					for i, r := range u.Roles {
+						roles[i] = string(r)
+					}
+					t = append(t, []any{u.ID, u.Name, strings.Join(roles, ", "), strings.Join(u.Teams, ", "), state})
+				}
+				e.say("%s", t.lay())
+				return nil
+			})
+		},
+	}
+	serverFlags(cmd)
+	return cmd
+}
