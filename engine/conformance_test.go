@@ -348,9 +348,9 @@ func (g *gateEntry) run() error {
 			})
 			_, waits := errors.AsType[*ringi.WaitingError](err)
 			switch {
-			case waits && !reads:
-				return nil
-			case err != nil && !waits:
+			case waits:
+				return nil // a turn that waits is held
+			case err != nil:
 				return err
 			}
 		}
@@ -931,8 +931,8 @@ func timesOf() []story {
 				}
 			}), goOn}, not: atOnce},
 		{name: "policy asks for less than was approved", set: status("pay", ringi.UserApproval, "x"), calls: []string{"pay", n}, acts: []act{another(status("pay", ringi.Approved, "y")), yes(0), goOn}, runs: 1},
-		{name: "policy asks for more than was judged", calls: []string{"find", "{}", "pay", n}, set: status("find", ringi.NotApplicable, ""),
-			acts: []act{another(status("find", ringi.UserApproval, "new")), yes(0), goOn, waits(1), yes(0), goOn}, runs: 2},
+		{name: "policy asks for more than was judged", calls: []string{"find", "{}", "pay", n, "secret", "{}"}, set: status("find", ringi.NotApplicable, ""),
+			acts: []act{another(status("find", ringi.UserApproval, "new")), yes(0), goOn, waits(1), ran(0), yes(0), goOn}, runs: 3},
 		{name: "policy is gone", set: judge(func(context.Context, ringi.CallInfo) (ringi.Verdict, error) {
 			return ringi.Verdict{Status: ringi.UserApproval}, nil
 		}),
