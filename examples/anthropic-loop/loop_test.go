@@ -75,10 +75,14 @@ func TestConcurrentResumesRunOnce(t *testing.T) {
 			for range c.processes {
 				all = append(all, s.start())
 			}
+			var kept [8]Kept // each has loaded it before the first one saves
+			for i := range kept {
+				kept[i] = s.kept()
+			}
 			var wg sync.WaitGroup
 			for i := range 8 {
 				wg.Go(func() {
-					if waiting, err := all[i%len(all)].loop.Run(context.Background(), s.kept()); err != nil || len(waiting) > 0 {
+					if waiting, err := all[i%len(all)].loop.Run(context.Background(), kept[i]); err != nil || len(waiting) > 0 {
 						t.Error(waiting, err)
 					}
 				})
