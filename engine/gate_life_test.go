@@ -874,6 +874,7 @@ func TestGate_FunctionsThatFail(t *testing.T) {
 		"odd":   func(context.Context, ringi.CallInfo) (ringi.Verdict, error) { return ringi.Verdict{Status: "yes"}, nil },
 		"nilmap": func(context.Context, ringi.CallInfo) (ringi.Verdict, error) {
 			var m map[string]int
+			//lint:ignore SA5000 it is to panic
 			m["x"] = 1
 			return ringi.Verdict{}, nil
 		},
@@ -1014,7 +1015,7 @@ func TestGate_F126_RestartBetweenAllSteps(t *testing.T) {
 		if same.Request.ID != j.Request.ID || same.Request.Digest != j.Request.Digest {
 			t.Error("another request")
 		}
-		e, g := at()
+		e, _ := at()
 		set := l.decide(e, j.Request.Edit(ben, json.RawMessage(`{"n":2}`)))
 		e, _ = at()
 		l.decide(e, set.Request.Approve(ben))
