@@ -1,0 +1,140 @@
+// The inbox works without this script. It adds live updates, keys and five
+// seconds in which a decision can still be undone.
+"use strict";
+(() => {
+  const body = document.body, base = body.dataset.base || "", csrf = body.dataset.csrf || "";
+  const $ = (q, from) => (from || document).querySelector(q);
+  const all = (q) => [...document.querySelectorAll(q)];
+  document.documentElement.classList.add("js");
+  const status = $("#status");
+  const say = (text) => { const p = document.createElement("p"); p.className = "hide"; p.textContent = text; status.append(p); setTimeout(() => p.remove(), 8000); };
+
+  // A decision is held for five seconds in this page; nothing is sent before.
+  const HOLD = Number(body.dataset.hold || 5) * 1000;
+  let held = null;
+  const release = () => { if (!held) return; clearInterval(held.timer); held.bar.remove(); all("button").forEach((b) => { b.disabled = false; }); held = null; };
+  const undo = () => { if (!held) return; const to = held.button; release(); say("Undone. Nothing was decided."); (to || $("h1")).focus(); };
+  const hold = (form, button) => {
+    if (held) return;
+    const bar = document.createElement("div"), text = document.createElement("span"), stop = document.createElement("button");
+    bar.className = "held"; bar.setAttribute("role", "status"); stop.type = "button"; stop.textContent = "Undo"; stop.id = "undo";
+    bar.append(text, stop); form.append(bar);
+    const end = Date.now() + HOLD, what = form.dataset.hold;
+    all("form[data-hold] button").forEach((b) => { if (b !== stop) b.disabled = true; });
+    const tick = () => {
+      const left = Math.ceil((end - Date.now()) / 1000);
+      if (left > 0) { text.textContent = what + " in " + left + " s. Stay on this page."; return; }
+      text.textContent = what + "…"; stop.disabled = true; clearInterval(held.timer);
+      const sure = document.createElement("input"); sure.type = "hidden"; sure.name = "sure"; sure.value = "1"; form.append(sure);
+      held.sent = true; form.submit();
+    };
+    held = { bar, button, timer: setInterval(tick, 250) };
+    stop.addEventListener("click", undo);
+    tick(); stop.focus();
+  };
+  document.addEventListener("submit", (e) => {
+    const form = e.target;
+    if (!form.dataset.hold || form.dataset.stale) { if (form.dataset.stale) e.preventDefault(); return; }
+    e.preventDefault(); hold(form, e.submitter);
+  });
+  addEventListener("beforeunload", (e) => { if (held && !held.sent) e.preventDefault(); });
+  // A page that comes back out of the browser's memory is not what it shows.
+  addEventListener("pageshow", (e) => { if (e.persisted) location.reload(); });
+
+  // Relative times, once a minute.
+  const unit = (n, w) => n + " " + w + (n === 1 ? "" : "s");
+  const spoken = (s) => s < 60 ? unit(Math.floor(s), "second") : s < 3600 ? unit(Math.floor(s / 60), "minute") : s < 172800 ? unit(Math.floor(s / 3600), "hour") : unit(Math.floor(s / 86400), "day");
+  const times = () => all("time[datetime] [data-relative]").forEach((el) => {
+    const d = (Date.parse(el.parentNode.getAttribute("datetime")) - Date.now()) / 1000;
+    el.textContent = d > 0 ? "in " + spoken(d) : d > -60 ? "just now" : spoken(-d) + " ago";
+  });
+  if (!body.dataset.still) setInterval(times, 60000);
+
+  // Live: ids and states. Nothing moves under the cursor.
+  const items = $("#items"), article = $("article.request"), run = $("article.run"), news = $("#news"), show = $("#show-news");
+  const fresh = new Set(), word = { approved: "approved", spent: "approved and started", denied: "denied", expired: "expired", withdrawn: "withdrawn", stale: "replaced by another request" };
+  const count = (n) => { document.title = document.title.replace(/^\(\d+\) /, ""); if (n > 0) document.title = "(" + n + ") " + document.title; };
+  const changed = (text) => { const p = $("#changed"); if (!p.hidden) return; p.textContent = text + " "; const a = document.createElement("a"); a.href = location.pathname; a.textContent = "Show it as it stands"; p.append(a); p.hidden = false; };
+  const one = (n) => {
+    if (items && items.dataset.live === "pending" && n.id) {
+      const card = items.querySelector('[data-id="' + CSS.escape(n.id) + '"]');
+      if (!card && n.state === "pending") fresh.add(n.id);
+      if (n.state !== "pending") {
+        fresh.delete(n.id);
+        if (card && !card.classList.contains("gone")) { card.classList.add("gone"); $("[data-state]", card).textContent = "now " + (word[n.state] || n.state); }
+      }
+    }
+    if (article && n.id === article.dataset.id && n.state !== article.dataset.state) {
+      article.dataset.state = n.state;
+      if (!(held && held.sent)) {
+        if (held) undo();
+        all(".decide form").forEach((f) => { f.dataset.stale = "1"; });
+        all(".decide form button").forEach((b) => { b.disabled = true; });
+        changed("This request is now " + (word[n.state] || n.state) + ".");
+      }
+    }
+    if (run && n.run === run.dataset.run && n.seq > Number(run.dataset.seq)) { changed("The run has gone on."); }
+  };
+  const tell = (list) => {
+    list.forEach(one);
+    if (!items || items.dataset.live !== "pending") return;
+    news.hidden = fresh.size === 0;
+    if (fresh.size) show.textContent = fresh.size + " new, show";
+    count(fresh.size + all("#items .card:not(.gone)").length);
+  };
+  if (show) show.addEventListener("click", () => location.reload());
+  const wanted = (items && items.dataset.live === "pending" && !/[?&](after|q)=/.test(location.search)) || article || run;
+  if (wanted && csrf && window.EventSource) {
+    const es = new EventSource(base + "/events" + (run ? "?run=" + encodeURIComponent(run.dataset.run) : ""));
+    const take = (e) => tell(JSON.parse(e.data));
+    es.addEventListener("all", take); es.addEventListener("news", take);
+    es.addEventListener("end", () => { es.close(); location.reload(); });
+    addEventListener("pagehide", () => es.close());
+  }
+
+  // Who else is looking.
+  const looking = $("#looking");
+  if (article && looking && article.dataset.state === "pending") setInterval(() => {
+    if (document.hidden || article.dataset.state !== "pending") return;
+    fetch(base + "/a/" + encodeURIComponent(article.dataset.id) + "/look", { method: "POST", headers: { "X-Ringi-CSRF": csrf } }).then((r) => r.ok ? r.json() : null).then((d) => {
+      if (!d) return;
+      const text = d.looking.length ? d.looking.join(", ") + (d.looking.length === 1 ? " is" : " are") + " looking at this too." : "";
+      if (text !== looking.textContent.trim()) looking.textContent = text;
+      looking.hidden = !text;
+    }).catch(() => {});
+  }, Number(body.dataset.look || 15) * 1000);
+
+  // Keys, which can be switched off (WCAG 2.2, 2.1.4).
+  const on = () => { try { return localStorage.getItem("ringi-keys") !== "off"; } catch { return true; } };
+  const sw = $("#keys-switch");
+  if (sw) {
+    const b = document.createElement("button"); b.type = "button"; sw.className = ""; sw.textContent = ""; sw.append(b);
+    const draw = () => { b.textContent = on() ? "Switch the keys off" : "Switch the keys on"; b.setAttribute("aria-pressed", String(!on())); };
+    b.addEventListener("click", () => { try { localStorage.setItem("ringi-keys", on() ? "off" : "on"); } catch { /* not kept */ } draw(); });
+    b.removeAttribute("aria-pressed"); draw(); b.removeAttribute("aria-pressed");
+  }
+  let at = -1;
+  const move = (by) => {
+    const cards = all("#items .card"); if (!cards.length) return;
+    cards.forEach((c) => c.classList.remove("at"));
+    at = Math.min(Math.max(at + by, 0), cards.length - 1);
+    cards[at].classList.add("at"); $("a", cards[at]).focus();
+  };
+  const keys = {
+    j: () => move(1), k: () => move(-1),
+    a: () => { const b = $("#approve"); if (b && !article.hasAttribute("data-risky")) b.focus(); else if (b) say("The risk is to be looked at: go to Approve by Tab."); },
+    d: () => { const r = $("#reason"); if (r) r.focus(); },
+    e: () => { const l = $('a[data-key="e"]'); if (l) l.click(); },
+    x: undo,
+    "/": () => { const q = $("#q"); if (q) q.focus(); else location.href = base + "/"; },
+    "?": () => { location.href = base + "/help#keys"; },
+  };
+  document.addEventListener("keydown", (e) => {
+    if (e.key === "Escape" && held) { undo(); return; }
+    if (e.ctrlKey || e.metaKey || e.altKey || e.isComposing || e.repeat || !on()) return;
+    if (e.target.closest("input, textarea, select, [contenteditable]")) return;
+    const f = keys[e.key]; if (f) { e.preventDefault(); f(); }
+  });
+  // After a decision the next request's heading has the focus.
+  if ($(".flash")) { const h = $("h1"); h.tabIndex = -1; h.focus({ preventScroll: true }); }
+})();

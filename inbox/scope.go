@@ -1,0 +1,114 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+
+	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/access"
+)
+
+// seen is a request as it stands to somebody.
+type seen struct {
+	ringi.ApprovalRequest
+	agent string
+	owner access.Owner
+	// full: he may see input, preview, deciders and notes. Who merely asked for
+	// the run sees that something waits (S-28).
+	full bool
+}
+
+// find returns a request that somebody may use a route on.
+func (in *inbox) find(ctx context.Context, who access.Who, route access.Route, id string) (seen, error) {
+	r, err := in.service.Request(ctx, id)
+	if errors.Is(err, ringi.ErrNotFound) {
+		return seen{}, access.Unknown(who, route)
+	}
+	if err != nil {
+		return seen{}, err
+	}
+	row, err := in.service.Row(ctx, r.RunID)
+	if err != nil {
+		return seen{}, err
+	}
+	s := in.stands(who, r, row.Agent)
+	return s, access.May(who, route, s.owner)
+}
+
+func (in *inbox) stands(who access.Who, r ringi.ApprovalRequest, agent string) seen {
+	owner := who.OwnerOf(access.Of(r, agent))
+	return seen{ApprovalRequest: r, agent: agent, owner: owner,
+		full: owner&access.Asked != 0 && who.Has(access.RoleApprover) || who.Has(access.RoleAdmin)}
+}
+
+// may reports whether somebody has a route on the request.
+func (s seen) may(who access.Who, route access.Route) bool {
+	return access.May(who, route, s.owner) == nil
+}
+
+// answerable reports whether an answer is worth a button: state, rule, role.
+// The engine has the last word when it is given.
+func (s seen) answerable(who access.Who, a ringi.Answer) bool {
+	route := access.ApprovalsDecide
+	if s.Kind == ringi.KindOutcome {
+		route = access.OutcomeSettle
+	}
+	return s.State == ringi.Pending && !s.ProposalWaits && s.Allows(a) && s.may(who, route) &&
+		(!s.Tool.AdminOnly || who.Principal.Admin)
+}
+
+// runOf returns a run's row and whose it is, where somebody may use a route on
+// it.
+func (in *inbox) runOf(ctx context.Context, who access.Who, route access.Route, id string) (ringi.RunRow, []ringi.Event, []ringi.ApprovalRequest, access.Owner, error) {
+	none := func(err error) (ringi.RunRow, []ringi.Event, []ringi.ApprovalRequest, access.Owner, error) {
+		return ringi.RunRow{}, nil, nil, 0, err
+	}
+	row, err := in.service.Row(ctx, id)
+	if errors.Is(err, ringi.ErrNotFound) {
+		return none(access.Unknown(who, route))
+	}
+	if err != nil {
+		return none(err)
+	}
+	events, err := in.service.Events(ctx, id, 0)
+	if err != nil {
+		return none(err)
+	}
+	requests, err := in.requestsOf(ctx, id)
+	if err != nil {
+		return none(err)
+	}
+	thing := access.Thing{Space: row.Space, Agent: row.Agent}
+	for _, e := range events {
+		if b, ok := e.Body.(*ringi.RunStarted); ok {
+			thing.By = append(append(thing.By, b.Initiators...), b.By.ID)
+		}
+	}
+	for _, r := range requests {
+		thing.Deciders = append(thing.Deciders, r.Deciders)
+	}
+	owner := who.OwnerOf(thing)
+	if err := access.May(who, route, owner); err != nil {
+		return none(err)
+	}
+	return row, events, requests, owner, nil
+}
+
+var everyState = []ringi.RequestState{ringi.Pending, ringi.Granted, ringi.Refused, ringi.Expired, ringi.Withdrawn, ringi.Stale, ringi.Spent}
+
+// requestsOf lists all requests of a run.
+func (in *inbox) requestsOf(ctx context.Context, run string) ([]ringi.ApprovalRequest, error) {
+	p, err := in.service.Requests(ctx, ringi.RequestQuery{RunID: run, State: everyState, Limit: 1000})
+	return p.Requests, err
+}
+
+// nameOf is how people call somebody.
+func (in *inbox) nameOf(ctx context.Context, id string) string {
+	if id == "" {
+		return "nobody who is known"
+	}
+	if u, err := in.people.User(ctx, id); err == nil && u.Name != "" {
+		return u.Name
+	}
+	return id
+}
