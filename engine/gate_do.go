@@ -230,6 +230,10 @@ func (g *Gate) await(ctx context.Context, id string) error {
 	f := g.here[id]
 	seq := g.a.s.chain.Seq
 	c := g.a.s.call(id)
+	if f == nil && (c.result != nil || !g.flies(c)) {
+		g.mu.Unlock()
+		return nil // it came back between two looks
+	}
 	left := time.Hour
 	if limit := g.a.timeOf(c); limit > 0 {
 		if at, err := g.e.now(ctx); err == nil {

@@ -260,7 +260,9 @@ func (s *server) work(ctx context.Context, listener net.Listener, say func(url s
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	s.stopping = ctx
-	web.Handler = newHandler(s)
+	if web.Handler, err = newHandler(s); err != nil {
+		return err
+	}
 	var wg sync.WaitGroup
 	wg.Go(func() { s.people.tend(ctx, func(err error) { s.log.Warn("clear people and tokens", "error", err) }) })
 	var workErr, webErr error

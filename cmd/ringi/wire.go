@@ -17,6 +17,7 @@ import (
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/access"
 	"github.com/ringi-dev/ringi/engine"
+	"github.com/ringi-dev/ringi/inbox"
 	"github.com/ringi-dev/ringi/internal/backoffice"
 	"github.com/ringi-dev/ringi/sign"
 	"github.com/ringi-dev/ringi/store/memory"
@@ -137,16 +138,36 @@ func makeServerStore(path string, woken func(space, runID string)) (ringi.Store,
 }
 
 // newHandler makes the server's handler: what people and programs reach it by.
-// Host names (config.hosts), forwarded headers (config.proxies), logins over
-// accessPath, the API and the inbox are joined here.
-func newHandler(s *server) http.Handler {
+func newHandler(s *server) (http.Handler, error) {
+	proxies := access.Proxies(s.config.proxies)
+	secure := s.config.tls() || s.config.public != nil && s.config.public.Scheme == "https"
+	auth, err := access.NewAuthenticator(s.people.Directory, access.AuthOptions{Secure: secure, Proxies: proxies})
+	if err != nil {
+		return nil, fmt.Errorf("make authenticator: %w", err)
+	}
+	box := inbox.Options{Service: s.engine, Directory: s.people.Directory, Authenticator: auth, Start: true, Logger: s.log}
+	if s.demo {
+		box.Scenarios = scenarios()
+	}
+	pages, err := inbox.New(box)
+	if err != nil {
+		return nil, fmt.Errorf("make inbox: %w", err)
+	}
+	limiter := access.NewLimiter(access.LimiterOptions{})
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, "There is nothing here.", http.StatusNotFound)
-	})
-	return mux
+	mux.Handle("/", access.Headers(access.Hosts(s.config.hosts()).Handler(limiter.Handler(proxies, pages))))
+	return mux, nil
+}
+
+// scenarios are what the demo's start page offers.
+func scenarios() []inbox.Scenario {
+	var out []inbox.Scenario
+	for _, s := range backoffice.Scenarios() {
+		out = append(out, inbox.Scenario{Title: s.Title, Text: s.Text, Try: s.Try})
+	}
+	return out
 }
 
 // route is the server's agents as one service: a run is its agent's.
