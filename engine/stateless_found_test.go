@@ -380,3 +380,27 @@ func TestStateless_S14_EightPostsAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// What judged the turn, and for which agent, is what was true when it was
+// asked about: that is recorded, whatever machine imports it.
+func TestStateless_TheImportRecordsWhoAsked(t *testing.T) {
+	w := newWorld(t)
+	s := w.post()
+	turn := engine.ClientTurn{Thread: "chat", By: ana, Agent: "till", Messages: []ringi.Message{ringi.User("go")}, Turn: *calls("pay", `{"n":1}`)}
+	asked, err := s.Ask(t.Context(), turn)
+	must(t, err)
+	agents := map[string]bool{}
+	w.cfg.Agent = "another"
+	w.cfg.Approval.Func = func(_ context.Context, c ringi.CallInfo) (ringi.Verdict, error) {
+		agents[c.Run.Agent] = true
+		return ringi.Verdict{}, nil
+	}
+	turn.Agent = "" // a client need not know it
+	res, err := w.post().Resume(t.Context(), turn, asked.Token, []ringi.Decision{asked.Pending[0].Approve(ana)})
+	must(t, err)
+	wantStatus(t, res, ringi.Completed, 0)
+	start := bodiesOf[*ringi.RunStarted](w.logOf(res.RunID))[0]
+	if start.Agent != "till" || start.Judges.Func || len(agents) != 1 || !agents["till"] {
+		t.Errorf("recorded agent %q, judged by a function %v; it was told %v", start.Agent, start.Judges.Func, agents)
+	}
+}
