@@ -247,6 +247,23 @@ func TestKeptConversationKeepsEveryByte(t *testing.T) {
 	p.exit()
 }
 
+func TestWhatIsNoToolOfOursIsRefused(t *testing.T) {
+	custom := `{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"custom","custom":{"name":"refund","input":"A-1017"}}]}`
+	for name, answer := range map[string]string{"unknown": calls("call_1", "pay_out", a1017), "custom": custom, "bad input": calls("call_1", "refund", `{"id":`)} {
+		t.Run(name, func(t *testing.T) {
+			v := newVendor(t, answer, says("I see."))
+			s := newScene(t, v)
+			p := s.start()
+			p.turn(0)
+			s.wantRan()
+			if m := v.last(); m[len(m)-1].ToolCallID != "call_1" || m[len(m)-1].Content == "" {
+				t.Errorf("the model read %+v", m)
+			}
+			p.exit()
+		})
+	}
+}
+
 func TestWithoutAKeyItSaysSo(t *testing.T) {
 	var out bytes.Buffer
 	if err := run(t.Context(), nil, func(string) string { return "" }, &out); err != nil || !strings.Contains(out.String(), "OPENAI_API_KEY") {
