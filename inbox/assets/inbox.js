@@ -10,7 +10,7 @@
   const say = (text) => { const p = document.createElement("p"); p.className = "hide"; p.textContent = text; status.append(p); setTimeout(() => p.remove(), 8000); };
 
   // A decision is held for five seconds in this page; nothing is sent before.
-  const HOLD = Number(body.dataset.hold || 5) * 1000;
+  const holdFor = () => Number(body.dataset.hold || 5) * 1000;
   let held = null;
   const release = () => { if (!held) return; clearInterval(held.timer); held.bar.remove(); all("button").forEach((b) => { b.disabled = false; }); held = null; };
   const undo = () => { if (!held) return; const to = held.button; release(); say("Undone. Nothing was decided."); (to || $("h1")).focus(); };
@@ -19,7 +19,7 @@
     const bar = document.createElement("div"), text = document.createElement("span"), stop = document.createElement("button");
     bar.className = "held"; bar.setAttribute("role", "status"); stop.type = "button"; stop.textContent = "Undo"; stop.id = "undo";
     bar.append(text, stop); form.append(bar);
-    const end = Date.now() + HOLD, what = form.dataset.hold;
+    const end = Date.now() + holdFor(), what = form.dataset.hold;
     all("form[data-hold] button").forEach((b) => { if (b !== stop) b.disabled = true; });
     const tick = () => {
       const left = Math.ceil((end - Date.now()) / 1000);

@@ -1,0 +1,269 @@
+package inbox_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"github.com/ringi-dev/ringi/access"
+)
+
+// screen is a size that the browser tests run at.
+type screen struct {
+	name          string
+	width, height int64
+	touch         bool
+}
+
+var screens = []screen{{"desktop", 1280, 900, false}, {"phone", 360, 740, true}}
+
+// chrome starts a browser for a test, or skips it.
+func chrome(t *testing.T) context.Context {
+	t.Helper()
+	path := os.Getenv("RINGI_CHROMIUM")
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path == "" {
+			path, _ = exec.LookPath(name)
+		}
+	}
+	if path == "" {
+		t.Skip("there is no chromium here: scripts/chromium installs it, RINGI_CHROMIUM names another")
+	}
+	if testing.Short() {
+		t.Skip("browser tests are left out by -short")
+	}
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Flag("disable-gpu", true), chromedp.Flag("no-proxy-server", true))
+	ctx, cancel := chromedp.NewExecAllocator(context.Background(), opts...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("start %s: %v", path, err)
+	}
+	return ctx
+}
+
+// tab is a tab of a browser of its own: cookies are not shared.
+type tab struct {
+	t      *testing.T
+	h      *house
+	ctx    context.Context
+	screen screen
+}
+
+func (h *house) tab(t *testing.T, browser context.Context, s screen) *tab {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
+	t.Cleanup(cancel)
+	// The first call ties the tab's life to its context: it has no time limit.
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatal(err)
+	}
+	b := &tab{t: t, h: h, ctx: ctx, screen: s}
+	var opts []chromedp.EmulateViewportOption
+	if s.touch {
+		opts = append(opts, chromedp.EmulateMobile, chromedp.EmulateTouch)
+	}
+	b.do(chromedp.EmulateViewport(s.width, s.height, opts...))
+	return b
+}
+
+func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, 20*time.Second)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		b.t.Fatalf("%v\nat %s:\n%s", err, b.where(), b.text())
+	}
+}
+
+func ask[T any](b *tab, js string) T {
+	b.t.Helper()
+	v, err := within(b, chromedp.Evaluate[T](js))
+	if err != nil {
+		b.t.Fatalf("evaluate %s: %v", js, err)
+	}
+	return v
+}
+
+// within runs an action that must not take long.
+func within[T any](b *tab, a chromedp.Action[T]) (T, error) {
+	ctx, cancel := context.WithTimeout(b.ctx, 20*time.Second)
+	defer cancel()
+	return chromedp.Run(ctx, a)
+}
+
+func (b *tab) where() string {
+	s, _ := within(b, chromedp.Location())
+	return s
+}
+
+func (b *tab) text() string {
+	s, _ := within(b, chromedp.Evaluate[string](`document.body ? document.body.innerText : ""`))
+	return s
+}
+
+func (b *tab) open(path string) *tab {
+	b.t.Helper()
+	if strings.HasPrefix(path, "/") {
+		path = b.h.server.URL + path
+	}
+	b.do(chromedp.Navigate(path))
+	return b
+}
+
+// until waits until an expression is true.
+func (b *tab) until(js string) {
+	b.t.Helper()
+	for begun := time.Now(); ; time.Sleep(30 * time.Millisecond) {
+		ok, err := within(b, chromedp.Evaluate[bool]("!!("+js+")"))
+		if err == nil && ok {
+			return
+		}
+		if time.Since(begun) > 15*time.Second {
+			b.t.Fatalf("not within 15 s: %s\nat %s (%v):\n%s", js, b.where(), err, b.text())
+		}
+	}
+}
+
+// says waits until the page shows a text.
+func (b *tab) says(texts ...string) {
+	b.t.Helper()
+	for _, text := range texts {
+		b.until(fmt.Sprintf(`document.body && document.body.innerText.replace(/\s+/g," ").includes(%s)`, quoted(text)))
+	}
+}
+
+func (b *tab) click(css string) {
+	b.t.Helper()
+	b.do(chromedp.Click(chromedp.CSS(css)))
+}
+
+func (b *tab) write(css, text string) {
+	b.t.Helper()
+	b.do(chromedp.SetValue(chromedp.CSS(css), ""), chromedp.SendKeys(chromedp.CSS(css), text))
+}
+
+func (b *tab) key(keys string) {
+	b.t.Helper()
+	b.do(chromedp.KeyEvent(keys))
+}
+
+// press presses a button that holds for five seconds; the test's hold is
+// shorter.
+func (b *tab) press(css string) {
+	b.t.Helper()
+	ask[string](b, `document.body.dataset.hold = "0.4"`)
+	b.click(css)
+}
+
+func (b *tab) login(id string) *tab {
+	b.t.Helper()
+	b.open(b.h.link(id))
+	b.says("logs you in once")
+	b.click("main button")
+	b.says("Pending")
+	return b
+}
+
+func (b *tab) noScript() *tab {
+	b.t.Helper()
+	b.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		return err
+	}))
+	return b
+}
+
+func quoted(s string) string {
+	b, _ := json.Marshal(s)
+	return string(b)
+}
+
+// look keeps a picture of the page where RINGI_SHOTS names a folder, and asks
+// axe-core, where it is installed, for violations of WCAG 2.2 A and AA.
+func (b *tab) look(name string) {
+	b.t.Helper()
+	if n := ask[int](b, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); n > 0 {
+		b.t.Errorf("%s at %s is %d px wider than the screen", name, b.screen.name, n)
+	}
+	if dir := os.Getenv("RINGI_SHOTS"); dir != "" {
+		b.shoot(filepath.Join(dir, name+"-"+b.screen.name+".png"))
+	}
+	b.small(name)
+	axe, err := os.ReadFile(filepath.Join("testdata", "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		b.t.Logf("%s: axe-core is not installed (scripts/chromium): violations were not looked for", name)
+		return
+	}
+	if _, err := within(b, chromedp.Evaluate[chromedp.Void](string(axe))); err != nil {
+		b.t.Fatal(err)
+	}
+	found, err := within(b, chromedp.Evaluate[string](`axe.run(document, {runOnly: ["wcag2a","wcag2aa","wcag21a","wcag21aa","wcag22aa","best-practice"]})
+		.then((r) => r.violations.map((v) => v.id + ": " + v.help + "\n" + v.nodes.map((n) => "   " + n.html.slice(0, 200) + " " + n.failureSummary).join("\n")).join("\n"))`, chromedp.EvalAwaitPromise))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if found != "" {
+		b.t.Errorf("axe-core on %s at %s:\n%s", name, b.screen.name, found)
+	}
+}
+
+// small finds targets below 24 by 24 CSS pixels (WCAG 2.2, 2.5.8) that are no
+// links within a sentence.
+func (b *tab) small(name string) {
+	b.t.Helper()
+	found := ask[string](b, `[...document.querySelectorAll("button, input:not([type=hidden]), select, textarea, summary, a.button, nav a")]
+		.filter((e) => e.offsetParent !== null && !e.closest(".hide")).filter((e) => { const r = e.getBoundingClientRect(); return r.width < 24 || r.height < 24; })
+		.filter((e) => !(e.closest("label") && e.closest("label").getBoundingClientRect().height >= 24))
+		.map((e) => e.outerHTML.slice(0, 120)).join("\n")`)
+	if found != "" {
+		b.t.Errorf("%s at %s has small targets:\n%s", name, b.screen.name, found)
+	}
+}
+
+func (b *tab) shoot(path string) {
+	b.t.Helper()
+	png, err := within(b, chromedp.FullScreenshot(100))
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(path), 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(path, png, 0o644)
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// dark switches the tab to dark colours.
+func (b *tab) dark() {
+	b.t.Helper()
+	b.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}})
+		return err
+	}))
+}
+
+// onScreens runs a test at every size.
+func onScreens(t *testing.T, o houseOptions, test func(t *testing.T, h *house, open func() *tab, ana string)) {
+	browser := chrome(t)
+	for _, s := range screens {
+		t.Run(s.name, func(t *testing.T) {
+			h := newHouse(t, o)
+			ana := h.add("Ana", access.RoleUser, access.RoleApprover)
+			test(t, h, func() *tab { return h.tab(t, browser, s) }, ana)
+		})
+	}
+}
