@@ -1,0 +1,175 @@
+// Package mask takes secrets out of what leaves the process: pages, answers,
+// streams, logs, exports.
+//
+// What a tool's schema marks is secret: "writeOnly": true (JSON Schema
+// validation 2020-12, 9.4), "format": "password" (OpenAPI 3.1, 4.7.24.1) and
+// "x-sensitive": true. Values that look like keys are secret wherever they
+// stand. A masked value is visibly so; digests are over the raw bytes.
+package mask
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/ringi-dev/ringi/internal/strictjson"
+)
+
+// Mark stands where a value was.
+const Mark = "[masked]"
+
+// Masked is a text without its secrets.
+type Masked struct {
+	// Text is the input byte for byte, but for what was masked.
+	Text string
+	// Paths are the places that were masked, as JSON pointers (RFC 6901), in the
+	// order of the text; "" is the whole.
+	Paths []string
+	// Secrets are the texts of the masked values, for [Sweep].
+	Secrets []string
+}
+
+// Input masks a tool call's input by the tool's schema. What cannot be followed
+// (a text that is no JSON, a schema that is none or has no end) is masked
+// whole. An empty schema marks nothing.
+func Input(schema []byte, text string) Masked {
+	if text == "" {
+		return Masked{}
+	}
+	m := masker{text: text}
+	if len(schema) > 0 && json.Unmarshal(schema, &m.root) != nil {
+		return All(text)
+	}
+	if _, err := strictjson.Parse(text, strictjson.Limits{}); err != nil {
+		return All(text)
+	}
+	m.dec = jsontext.NewDecoder(strings.NewReader(text), jsontext.AllowDuplicateNames(true))
+	if !m.value([]any{m.root}, "") {
+		return All(text)
+	}
+	return m.masked()
+}
+
+// All masks a whole text: for a call whose tool nobody knows.
+func All(text string) Masked {
+	if text == "" || text == "{}" {
+		return Masked{Text: text}
+	}
+	return Masked{Text: strconv.Quote(Mark), Paths: []string{""}, Secrets: leaves(nil, text)}
+}
+
+type masker struct {
+	text string
+	root any
+	dec  *jsontext.Decoder
+	cuts []cut
+}
+
+type cut struct {
+	from, to int
+	path     string
+}
+
+// value masks the value that comes next, to which schemas apply.
+func (m *masker) value(schemas []any, path string) bool {
+	all, ok := m.expand(schemas)
+	if !ok {
+		return false
+	}
+	for _, s := range all {
+		if marked(s) {
+			v, err := m.dec.ReadValue()
+			to := int(m.dec.InputOffset())
+			m.cuts = append(m.cuts, cut{to - len(v), to, path})
+			return err == nil
+		}
+	}
+	switch m.dec.PeekKind() {
+	case '{':
+		return m.object(all, path)
+	case '[':
+		return m.array(all, path)
+	}
+	return m.dec.SkipValue() == nil
+}
+
+func (m *masker) object(all []map[string]any, path string) bool {
+	if _, err := m.dec.ReadToken(); err != nil {
+		return false
+	}
+	for m.dec.PeekKind() != '}' {
+		key, err := m.dec.ReadToken()
+		if err != nil {
+			return false
+		}
+		name := key.String()
+		if !m.value(members(all, name), string(strictjson.AppendPointer([]byte(path), name))) {
+			return false
+		}
+	}
+	_, err := m.dec.ReadToken()
+	return err == nil
+}
+
+func (m *masker) array(all []map[string]any, path string) bool {
+	if _, err := m.dec.ReadToken(); err != nil {
+		return false
+	}
+	for i := 0; m.dec.PeekKind() != ']'; i++ {
+		if !m.value(items(all, i), path+"/"+strconv.Itoa(i)) {
+			return false
+		}
+	}
+	_, err := m.dec.ReadToken()
+	return err == nil
+}
+
+// masked puts the mark in the place of every cut.
+func (m *masker) masked() Masked {
+	out := Masked{Text: m.text}
+	if len(m.cuts) == 0 {
+		return out
+	}
+	var b strings.Builder
+	at := 0
+	for _, c := range m.cuts {
+		b.WriteString(m.text[at:c.from])
+		b.WriteString(strconv.Quote(Mark))
+		at = c.to
+		out.Paths = append(out.Paths, c.path)
+		out.Secrets = leaves(out.Secrets, m.text[c.from:c.to])
+	}
+	b.WriteString(m.text[at:])
+	out.Text = b.String()
+	return out
+}
+
+// leaves adds the texts of strings and numbers of a JSON value; of a text that
+// is none, the text itself.
+func leaves(dst []string, text string) []string {
+	v, err := strictjson.Parse(text, strictjson.Limits{})
+	if err != nil {
+		return append(dst, text)
+	}
+	var add func(any)
+	add = func(v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for _, v := range v {
+				add(v)
+			}
+		case []any:
+			for _, v := range v {
+				add(v)
+			}
+		case string:
+			dst = append(dst, v)
+		case json.Number:
+			dst = append(dst, string(v))
+		}
+	}
+	add(v)
+	return dst
+}
