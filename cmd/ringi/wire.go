@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/access"
 	"github.com/ringi-dev/ringi/engine"
+	"github.com/ringi-dev/ringi/httpapi"
 	"github.com/ringi-dev/ringi/inbox"
 	"github.com/ringi-dev/ringi/internal/backoffice"
 	"github.com/ringi-dev/ringi/sign"
@@ -154,11 +156,27 @@ func newHandler(s *server) (http.Handler, error) {
 		return nil, fmt.Errorf("make inbox: %w", err)
 	}
 	limiter := access.NewLimiter(access.LimiterOptions{})
+	api, err := httpapi.New(httpapi.Options{Service: s.engine, Directory: s.people.Directory, Authenticator: auth, Proxies: proxies, Limiter: limiter,
+		Verify: s.verify, Logger: s.log, Done: s.stopping.Done()})
+	if err != nil {
+		return nil, fmt.Errorf("make API: %w", err)
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.Handle("/", access.Headers(access.Hosts(s.config.hosts()).Handler(limiter.Handler(proxies, pages))))
+	guard := func(next http.Handler) http.Handler {
+		return access.Headers(access.Hosts(s.config.hosts()).Handler(next))
+	}
+	mux.Handle("/v1/", guard(api)) // it counts requests itself
+	mux.Handle("/", guard(limiter.Handler(proxies, pages)))
 	return mux, nil
+}
+
+// verify is the engine's check of a run, in the API's words.
+func (s *server) verify(ctx context.Context, runID string) (httpapi.Verification, error) {
+	v, err := s.engine.Verify(ctx, runID)
+	return httpapi.Verification{RunID: v.RunID, Records: v.Records, Erased: v.Erased, Requests: v.Requests, Decisions: v.Decisions,
+		Signed: v.Signed, Broken: v.Broken}, err
 }
 
 // scenarios are what the demo's start page offers.
