@@ -1,0 +1,459 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/internal/sight"
+)
+
+// Client is a [ringi.Service] over HTTP. Who acts is whose the token is: the
+// principals that its methods take are not sent. What the token may not see is
+// empty in what it returns.
+//
+// Errors are the service's own again, so that errors.Is works: see
+// docs/errors.md. A *[Problem] is in every chain that the server began.
+type Client struct {
+	// HTTP sends the requests; nil means a client that takes at most 90 s for an
+	// answer and follows no redirects.
+	HTTP *http.Client
+
+	base, token string
+}
+
+var _ ringi.Service = (*Client)(nil)
+
+var patient = &http.Client{
+	Timeout:       MaxWait + 30*time.Second,
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
+
+// NewClient makes a client of the server at an address ("https://host:7464")
+// with a token. A token goes over plain http to this machine alone.
+func NewClient(address, token string) (*Client, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return nil, errors.New("make client: the address is http(s)://host[:port]")
+	}
+	addr, _ := netip.ParseAddr(u.Hostname())
+	if u.Scheme == "http" && u.Hostname() != "localhost" && !addr.IsLoopback() {
+		return nil, errors.New("make client: a token over plain http goes to this machine alone: say https")
+	}
+	if token == "" {
+		return nil, fmt.Errorf("make client: %w: no token", ringi.ErrNoPrincipal)
+	}
+	return &Client{base: strings.TrimRight(address, "/"), token: token}, nil
+}
+
+// maxAnswerBytes is the largest answer that is read.
+const maxAnswerBytes = 64 << 20
+
+// call sends body, and reads the answer into out.
+func (c *Client) call(ctx context.Context, method, path string, q url.Values, match string, body, out any) error {
+	what := method + " " + path
+	if len(q) > 0 {
+		path += "?" + q.Encode()
+	}
+	var in io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		in = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, in)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	req.Header.Set("Authorization", "Bearer "+c.token)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if match != "" {
+		req.Header.Set("If-Match", match)
+	}
+	sender := c.HTTP
+	if sender == nil {
+		sender = patient
+	}
+	res, err := sender.Do(req)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(res.Body, maxAnswerBytes+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", what, err)
+	case len(b) > maxAnswerBytes:
+		return fmt.Errorf("%s: %w: answer", what, ringi.ErrTooLarge)
+	case res.StatusCode/100 != 2:
+		return fmt.Errorf("%s: %w", what, asError(res, b))
+	}
+	if err := json.Unmarshal(b, out); err != nil {
+		return fmt.Errorf("%s: read answer: %w", what, err)
+	}
+	return nil
+}
+
+// asError turns a problem back into the error that it was made of.
+func asError(res *http.Response, body []byte) error {
+	p := &Problem{}
+	word := ""
+	if json.Unmarshal(body, p) == nil {
+		word, _ = strings.CutPrefix(p.Type, typePrefix)
+	}
+	if word == "" {
+		return fmt.Errorf("the server answers %s", res.Status)
+	}
+	switch word {
+	case "already-decided", "spent":
+		d := ringi.Decision{Answer: p.Answer, By: ringi.Principal{ID: p.DecidedBy}}
+		return errors.Join(&ringi.DecidedError{Decision: d, State: p.State, At: p.DecidedAt}, p)
+	case "invalid-input":
+		return errors.Join(&ringi.InputError{Code: p.Code, Err: p}, p)
+	}
+	for _, r := range table {
+		if r.word == word && len(r.errs) > 0 {
+			return errors.Join(r.errs[0], p)
+		}
+	}
+	return p
+}
+
+func (c *Client) get(ctx context.Context, path string, q url.Values, out any) error {
+	return c.call(ctx, http.MethodGet, path, q, "", nil, out)
+}
+
+func (c *Client) post(ctx context.Context, path string, body, out any) error {
+	return c.call(ctx, http.MethodPost, path, nil, "", body, out)
+}
+
+// at is an address with an id in it.
+func at(before, id, after string) string { return before + url.PathEscape(id) + after }
+
+// Enqueue starts a run. System prompt, runtime value and limits are the
+// server's: a start that sets them is refused, as are messages of any role but
+// user.
+func (c *Client) Enqueue(ctx context.Context, start ringi.RunStart) (*ringi.Result, error) {
+	if start.System != "" || start.Runtime != nil || start.Limits != (ringi.Limits{}) {
+		return nil, errors.New("enqueue run: system prompt, runtime value and limits are the server's")
+	}
+	b := StartBody{Agent: start.Agent, Thread: start.Thread, Tools: start.Tools, Groups: start.Groups, Unattended: string(start.Unattended),
+		TurnMode: string(start.TurnMode), WithdrawOpen: start.WithdrawOpen}
+	for _, m := range start.Messages {
+		if m.Role != ringi.RoleUser || m.Approval != "" || len(m.Calls)+len(m.Results) > 0 {
+			return nil, fmt.Errorf("enqueue run: %w", ringi.ErrAuthority)
+		}
+		b.Messages = append(b.Messages, StartMessage{Role: string(m.Role), Text: m.Text})
+	}
+	var out wireRun
+	if err := c.post(ctx, "/v1/runs", b, &out); err != nil {
+		return nil, err
+	}
+	return &out.Result, nil
+}
+
+// Run starts a run, and returns when it ended or waits for a person.
+func (c *Client) Run(ctx context.Context, start ringi.RunStart) (*ringi.Result, error) {
+	res, err := c.Enqueue(ctx, start)
+	for err == nil && !res.Status.Final() && !res.Status.Waiting() {
+		var out wireRun
+		err = c.get(ctx, at("/v1/runs/", res.RunID, ""), url.Values{"wait": {MaxWait.String()}}, &out)
+		res = &out.Result
+	}
+	if err != nil {
+		return nil, err
+	}
+	return res, nil
+}
+
+// wireRun is a run as it comes: a result and a row.
+type wireRun struct {
+	ringi.Result
+	Agent    string    `json:"agent"`
+	Parent   string    `json:"parent"`
+	Seq      int64     `json:"seq"`
+	Deadline time.Time `json:"deadline"`
+	Created  time.Time `json:"created_at"`
+	Updated  time.Time `json:"updated_at"`
+}
+
+func (r wireRun) row() ringi.RunRow {
+	return ringi.RunRow{ID: r.RunID, Thread: r.Thread, Agent: r.Agent, Parent: r.Parent, Status: r.Status, Reason: r.Reason, Seq: r.Seq,
+		Deadline: r.Deadline, CreatedAt: r.Created, UpdatedAt: r.Updated}
+}
+
+// Status returns a run as it stands.
+func (c *Client) Status(ctx context.Context, runID string) (*ringi.Result, error) {
+	var out wireRun
+	if err := c.get(ctx, at("/v1/runs/", runID, ""), nil, &out); err != nil {
+		return nil, err
+	}
+	return &out.Result, nil
+}
+
+// Row returns a run's row, without its chain and lease.
+func (c *Client) Row(ctx context.Context, runID string) (ringi.RunRow, error) {
+	var out wireRun
+	err := c.get(ctx, at("/v1/runs/", runID, ""), nil, &out)
+	return out.row(), err
+}
+
+// Runs lists runs, newest first.
+func (c *Client) Runs(ctx context.Context, q ringi.RunQuery) ([]ringi.RunRow, error) {
+	v := url.Values{}
+	set(v, "thread", q.Thread)
+	set(v, "after", q.After)
+	for _, s := range q.Status {
+		v.Add("status", string(s))
+	}
+	v["status"] = joined(v["status"])
+	limit := min(q.Limit, 1000)
+	if limit <= 0 {
+		limit = 100
+	}
+	var out []ringi.RunRow
+	for {
+		v.Set("limit", strconv.Itoa(min(limit-len(out), 200)))
+		var page struct {
+			Runs []wireRun `json:"runs"`
+			Next string    `json:"next"`
+		}
+		if err := c.get(ctx, "/v1/runs", tidy(v), &page); err != nil {
+			return nil, err
+		}
+		for _, r := range page.Runs {
+			out = append(out, r.row())
+		}
+		if page.Next == "" || len(out) >= limit {
+			return out, nil
+		}
+		v.Del("after")
+		v.Set("cursor", page.Next)
+	}
+}
+
+func set(v url.Values, name, value string) {
+	if value != "" {
+		v.Set(name, value)
+	}
+}
+
+func joined(list []string) []string {
+	if len(list) == 0 {
+		return nil
+	}
+	return []string{strings.Join(list, ",")}
+}
+
+// tidy leaves out names without values.
+func tidy(v url.Values) url.Values {
+	out := url.Values{}
+	for name, values := range v {
+		if len(values) > 0 {
+			out[name] = values
+		}
+	}
+	return out
+}
+
+// Events returns the log events of a run after a sequence number. A body that
+// the token may not see is nil.
+func (c *Client) Events(ctx context.Context, runID string, after int64) ([]ringi.Event, error) {
+	var page Events
+	err := c.get(ctx, at("/v1/runs/", runID, "/events"), url.Values{"after": {strconv.FormatInt(max(after, 0), 10)}}, &page)
+	if err != nil {
+		return nil, err
+	}
+	var out []ringi.Event
+	for _, ev := range page.Events {
+		one := ringi.Event{Seq: ev.Seq, Kind: ev.Kind, At: ev.At, Epoch: ev.Epoch, RunID: ev.RunID}
+		if body := newBody(ev.Kind); body != nil && ev.Body != nil {
+			if err := json.Unmarshal(ev.Body, body); err != nil {
+				return nil, fmt.Errorf("read event %d of run %s: %w", ev.Seq, runID, err)
+			}
+			one.Body = body
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// newBody is an empty body of a kind; nil for a kind that is unknown here.
+func newBody(kind ringi.EventKind) ringi.EventBody {
+	for _, b := range []ringi.EventBody{new(ringi.RunStarted), new(ringi.ModelResponded), new(ringi.CallJudged), new(ringi.ApprovalRequested),
+		new(ringi.InputProposed), new(ringi.InputRefused), new(ringi.ApprovalDecided), new(ringi.ApprovalTakenBack), new(ringi.RequestClosed),
+		new(ringi.ToolStarted), new(ringi.ToolFinished), new(ringi.OutcomeUnknown), new(ringi.OutcomeSettled), new(ringi.CancelRequested),
+		new(ringi.RunFinished), new(ringi.RunErased)} {
+		if b.Kind() == kind {
+			return b
+		}
+	}
+	return nil
+}
+
+// Cancel ends a run.
+func (c *Client) Cancel(ctx context.Context, runID string, _ ringi.Principal, reason string, now bool) error {
+	return c.post(ctx, at("/v1/runs/", runID, "/cancel"), CancelBody{reason, now}, &wireRun{})
+}
+
+// Decide records a decision by the token's person. d.By and d.Channel are not
+// sent.
+func (c *Client) Decide(ctx context.Context, d ringi.Decision) (ringi.Settled, error) {
+	b := DecisionBody{Digest: d.Digest, Answer: string(d.Answer), Result: d.Result, Reason: d.Reason, Note: d.Note, Scope: string(d.Scope), AndApprove: d.AndApprove}
+	if d.Input != "" {
+		if !json.Valid([]byte(d.Input)) {
+			return ringi.Settled{}, fmt.Errorf("decide request %s: %w", d.RequestID,
+				&ringi.InputError{Code: ringi.CodeInvalidInput, Err: errors.New("the input is not JSON")})
+		}
+		b.Input = json.RawMessage(d.Input)
+	}
+	if d.Digest == "" {
+		return ringi.Settled{}, fmt.Errorf("decide request %s: %w", d.RequestID, ringi.ErrStale)
+	}
+	match := etag(sight.Request{Digest: d.Digest, State: ringi.Pending})
+	var out ringi.Settled
+	err := c.call(ctx, http.MethodPost, at("/v1/approvals/", d.RequestID, "/decisions"), nil, match, b, &out)
+	if errors.Is(err, errMatch) { // the version that was shown is not the one that is
+		err = errors.Join(ringi.ErrStale, err)
+	}
+	return out, err
+}
+
+// Request returns one request.
+func (c *Client) Request(ctx context.Context, id string) (ringi.ApprovalRequest, error) {
+	var out ringi.ApprovalRequest
+	err := c.get(ctx, at("/v1/approvals/", id, ""), nil, &out)
+	return out, err
+}
+
+// Requests lists requests, oldest first. q.After is the Next of the page before.
+func (c *Client) Requests(ctx context.Context, q ringi.RequestQuery) (ringi.RequestPage, error) {
+	v := url.Values{}
+	set(v, "run", q.RunID)
+	set(v, "thread", q.Thread)
+	set(v, "cursor", q.After)
+	for _, s := range q.State {
+		v.Add("state", string(s))
+	}
+	v["state"] = joined(v["state"])
+	if q.Limit > 0 {
+		v.Set("limit", strconv.Itoa(min(q.Limit, 200)))
+	}
+	var out ringi.RequestPage
+	err := c.get(ctx, "/v1/approvals", tidy(v), &out)
+	return out, err
+}
+
+func (c *Client) move(ctx context.Context, id, what string, body any) (ringi.Settled, error) {
+	var out ringi.Settled
+	err := c.post(ctx, at("/v1/approvals/", id, what), body, &out)
+	return out, err
+}
+
+// TakeBack takes an approval back until it is spent.
+func (c *Client) TakeBack(ctx context.Context, requestID string, _ ringi.Principal, reason string) (ringi.Settled, error) {
+	return c.move(ctx, requestID, "/take-back", ReasonBody{reason})
+}
+
+// Withdraw closes a pending request.
+func (c *Client) Withdraw(ctx context.Context, requestID string, _ ringi.Principal, reason string) (ringi.Settled, error) {
+	return c.move(ctx, requestID, "/withdrawal", ReasonBody{reason})
+}
+
+// Reassign hands a pending request over.
+func (c *Client) Reassign(ctx context.Context, requestID string, to ringi.Deciders, _ ringi.Principal, reason string) (ringi.Settled, error) {
+	return c.move(ctx, requestID, "/reassignment", ReassignBody{to.People, to.Teams, reason})
+}
+
+// Extend gives a pending request more time.
+func (c *Client) Extend(ctx context.Context, requestID string, until time.Time, _ ringi.Principal, reason string) (ringi.Settled, error) {
+	return c.move(ctx, requestID, "/extension", ExtendBody{until, reason})
+}
+
+// Wait returns a request once it is settled; where an edit or typed values took
+// its place, the one that succeeds it.
+func (c *Client) Wait(ctx context.Context, requestID string) (ringi.ApprovalRequest, error) {
+	for {
+		var r ringi.ApprovalRequest
+		if err := c.get(ctx, at("/v1/approvals/", requestID, ""), url.Values{"wait": {MaxWait.String()}}, &r); err != nil {
+			return r, err
+		}
+		if r.State == ringi.Pending {
+			continue
+		}
+		next, err := c.successor(ctx, r)
+		if err != nil || next == "" {
+			return r, err
+		}
+		requestID = next
+	}
+}
+
+// successor is the id of the request that took r's place, or empty.
+func (c *Client) successor(ctx context.Context, r ringi.ApprovalRequest) (string, error) {
+	q := ringi.RequestQuery{RunID: r.RunID, State: states, Limit: 200}
+	for {
+		page, err := c.Requests(ctx, q)
+		if err != nil {
+			return "", err
+		}
+		for _, o := range page.Requests {
+			if o.Replaces == r.ID {
+				return o.ID, nil
+			}
+		}
+		if page.Next == "" {
+			return "", nil
+		}
+		q.After = page.Next
+	}
+}
+
+// Agents lists the agents that the token may use.
+func (c *Client) Agents(ctx context.Context) ([]ringi.AgentInfo, error) {
+	var out Agents
+	err := c.get(ctx, "/v1/agents", nil, &out)
+	return out.Agents, err
+}
+
+// Offered returns what a run of run.Agent would be offered, to the token's
+// principal.
+func (c *Client) Offered(ctx context.Context, run ringi.RunInfo) (ringi.Offer, error) {
+	v := url.Values{}
+	set(v, "agent", run.Agent)
+	set(v, "unattended", string(run.Unattended))
+	v["groups"] = joined(run.Groups)
+	var out ringi.Offer
+	err := c.get(ctx, "/v1/tools", tidy(v), &out)
+	return out, err
+}
+
+// Withheld says what the agent's tools are to a caller without an approval step.
+func (c *Client) Withheld(ctx context.Context, agent string) ([]ringi.Withheld, error) {
+	v := url.Values{}
+	set(v, "agent", agent)
+	var out WithheldTools
+	err := c.get(ctx, "/v1/tools/unattended", v, &out)
+	return out.Withheld, err
+}
+
+// Verify checks a run's log, on the server.
+func (c *Client) Verify(ctx context.Context, runID string) (Verification, error) {
+	var out Verification
+	err := c.get(ctx, at("/v1/runs/", runID, "/verification"), nil, &out)
+	return out, err
+}

@@ -1,0 +1,197 @@
+package httpapi_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/access"
+)
+
+// address is an operation on a thing, and the right that it asks for. In its
+// path and body {run}, {thread}, {id} and {digest} stand for the thing's.
+type address struct {
+	method, path, body string
+	routes             []access.Route
+}
+
+var reads = []access.Route{access.RunsRead, access.AuditRead}
+
+var addresses = []address{
+	{"GET", "/v1/threads/{thread}/messages", "", []access.Route{access.ThreadsRead}},
+	{"GET", "/v1/runs/{run}", "", reads},
+	{"GET", "/v1/runs/{run}/events", "", reads},
+	{"GET", "/v1/runs/{run}/verification", "", []access.Route{access.Verify}},
+	{"GET", "/v1/approvals/{id}", "", []access.Route{access.ApprovalsRead}},
+	{"POST", "/v1/approvals/{id}/decisions", `{"digest":"{digest}","answer":"run_again"}`, []access.Route{access.ApprovalsDecide}},
+	{"POST", "/v1/approvals/{id}/take-back", `{}`, []access.Route{access.ApprovalsTakeBack}},
+	{"POST", "/v1/approvals/{id}/reassignment", `{}`, []access.Route{access.ApprovalsReassign}},
+	{"POST", "/v1/approvals/{id}/extension", `{"until":"2001-01-01T00:00:00Z"}`, []access.Route{access.ApprovalsExtend}},
+	{"POST", "/v1/runs", `{"agent":"shop","text":"say hi","thread":"{thread}"}`, []access.Route{access.RunsStart}},
+	{"POST", "/v1/approvals/{id}/withdrawal", `{"reason":"` + strings.Repeat("x", 9000) + `"}`, []access.Route{access.ApprovalsWithdraw}},
+	{"POST", "/v1/runs/{run}/cancel", `{}`, []access.Route{access.RunsCancel}},
+}
+
+// thing is a run with a request, and how it stands to each caller.
+type thing struct {
+	name  string
+	run   run
+	agent string
+	by    string
+	team  bool
+}
+
+// TestS21_Walk asks for every operation as everybody on everything: what the
+// table says is what comes, and another's thing is answered with the bytes of
+// one that does not exist.
+func TestS21_Walk(t *testing.T) {
+	w := newWorld(t, setting{})
+	things := func() []thing {
+		return []thing{
+			{"uma's", w.start("uma", "shop", "refund 5"), "shop", "local:uma", false},
+			{"uma's, asked of a team", w.start("uma", "shop", "teamwork 5"), "shop", "local:uma", true},
+			{"the bot's", w.start("bot", "shop", "refund 5"), "shop", access.ClientID("bot"), false},
+			{"of another agent", w.start("udo", "other", "teamwork 5"), "other", "local:udo", true},
+		}
+	}
+	unknown := thing{name: "unknown", run: run{RunID: "run_none", Thread: "thr_none", Pending: []request{{ID: "req_none"}}}}
+	n := 0
+	for _, who := range []string{"uma", "udo", "ben", "bea", "ada", "aud", "pay", "nil", "bot", "bot2"} {
+		caller, err := w.dir.ByToken(t.Context(), w.token[who])
+		w.must(err)
+		all := things()
+		for _, a := range addresses {
+			none := w.ask(who, a, unknown)
+			for _, th := range all {
+				got := w.ask(who, a, th)
+				w.compare(caller, a, th, got, none)
+				n++
+			}
+		}
+	}
+	t.Logf("%d requests", n)
+}
+
+func (w *world) ask(who string, a address, th thing) reply {
+	r := strings.NewReplacer("{run}", th.run.RunID, "{thread}", th.run.Thread, "{id}", th.run.Pending[0].ID, "{digest}", "x")
+	var header []string
+	if strings.HasSuffix(a.path, "decisions") {
+		header = []string{"If-Match", `"x.pending"`}
+	}
+	return w.do(who, a.method, r.Replace(a.path), r.Replace(a.body), header...)
+}
+
+// compare holds an answer against the table of rights.
+func (w *world) compare(caller access.Who, a address, th thing, got, none reply) {
+	w.t.Helper()
+	deciders := ringi.Deciders{}
+	if th.team {
+		deciders.Teams = []string{"money"}
+	}
+	owner := caller.OwnerOf(access.Thing{Space: "default", Agent: th.agent, By: []string{th.by}, Deciders: []ringi.Deciders{deciders}})
+	may, hidden, had := false, false, false
+	for _, route := range a.routes {
+		err := access.May(caller, route, owner)
+		may = may || err == nil
+		hidden = hidden || errors.Is(err, access.ErrHidden)
+		had = had || errors.Is(access.Unknown(caller, route), access.ErrHidden)
+	}
+	what := string(caller.Principal.ID) + " " + a.method + " " + a.path + " " + th.name
+	wantNone := http.StatusForbidden
+	if had {
+		wantNone = http.StatusNotFound
+	}
+	if none.status != wantNone {
+		w.t.Errorf("%s: an unknown id gets %d, want %d: %s", what, none.status, wantNone, none.body)
+	}
+	p := got
+	switch {
+	case may:
+		forbidden := strings.Contains(p.body, `problem:forbidden"`)
+		if p.status == http.StatusNotFound || forbidden {
+			w.t.Errorf("%s: he may, and gets %d %s", what, p.status, p.body)
+		}
+	case hidden:
+		if p.status != none.status || p.body != none.body {
+			w.t.Errorf("%s: another's is told from an unknown one:\n%d %s%d %s", what, p.status, p.body, none.status, none.body)
+		}
+	default:
+		if p.status != http.StatusForbidden || !strings.Contains(p.body, `problem:forbidden"`) {
+			w.t.Errorf("%s: he may not, and gets %d %s", what, p.status, p.body)
+		}
+	}
+}
+
+// An agent's token never decides: not its own, not as a principal in a body.
+func TestS26_AnAgentsTokenNeverDecides(t *testing.T) {
+	w := newWorld(t, setting{})
+	r := w.start("bot", "shop", "refund 5")
+	q := w.asked("ben", r)
+	digest := `{"digest":"` + q.Digest + `","answer":"approve"}`
+	for _, path := range []string{"decisions", "take-back", "reassignment", "extension"} {
+		body := map[string]string{"decisions": digest, "extension": `{"until":"2100-01-01T00:00:00Z"}`}[path]
+		if body == "" {
+			body = `{}`
+		}
+		if got := w.do("bot", "POST", "/v1/approvals/"+q.ID+"/"+path, body, "If-Match", q.tag()); got.status != 403 {
+			t.Errorf("%s: %d %s", path, got.status, got.body)
+		}
+	}
+	batch := `{"items":[` + strings.Replace(digest, "{", `{"id":"`+q.ID+`",`, 1) + `]}`
+	if got := w.do("bot", "POST", "/v1/approval-batches", batch); got.status != 403 {
+		t.Errorf("batch: %d %s", got.status, got.body)
+	}
+	if now := w.asked("ben", r); now.State != "pending" {
+		t.Errorf("it is %s", now.State)
+	}
+}
+
+// Lists hold what their reader may see, and no more; cursors are his own.
+func TestS21_ListsAreFiltered(t *testing.T) {
+	w := newWorld(t, setting{})
+	var all []run
+	for range 3 {
+		all = append(all, w.start("uma", "shop", "refund 5"), w.start("udo", "other", "teamwork 5"))
+	}
+	count := func(who, path, member string) (n int) {
+		cursor := ""
+		for {
+			got := w.do(who, "GET", path+cursor, "")
+			if got.status == 403 {
+				return -1
+			}
+			var page map[string]any
+			got.into(t, &page)
+			n += len(page[member].([]any))
+			next, _ := page["next"].(string)
+			if next == "" {
+				return n
+			}
+			if got.header.Get("Link") == "" {
+				t.Errorf("no Link to the next page: %v", got.header)
+			}
+			if stolen := w.do("ada", "GET", path+"&cursor="+next, ""); who != "ada" && stolen.status != 400 {
+				t.Errorf("another's cursor: %d %s", stolen.status, stolen.body)
+			}
+			cursor = "&cursor=" + next
+		}
+	}
+	for who, want := range map[string][2]int{"uma": {3, 3}, "udo": {3, 3}, "ben": {6, 6}, "bea": {3, 3}, "ada": {6, 6}, "aud": {-1, 6}, "bot": {0, 0}, "nil": {-1, -1}} {
+		if n := count(who, "/v1/approvals?limit=2", "requests"); n != want[0] {
+			t.Errorf("%s sees %d approvals, want %d", who, n, want[0])
+		}
+		if n := count(who, "/v1/runs?limit=2", "runs"); n != want[1] {
+			t.Errorf("%s sees %d runs, want %d", who, n, want[1])
+		}
+	}
+	for filter, want := range map[string]int{"tool=refund": 3, "agent=other": 3, "thread=" + all[0].Thread: 1, "run=" + all[1].RunID: 1, "state=approved,spent": 0, "state=pending": 6} {
+		if n := count("ben", "/v1/approvals?limit=50&"+filter, "requests"); n != want {
+			t.Errorf("%s gives %d, want %d", filter, n, want)
+		}
+	}
+	if got := w.do("ben", "GET", "/v1/approvals?nonsense=1", ""); got.status != 422 {
+		t.Errorf("an unknown filter: %d", got.status)
+	}
+}
