@@ -158,9 +158,9 @@ func (a *Authenticator) CheckOrigin(r *http.Request) error {
 	return nil
 }
 
-// Handler calls next with the Who of each request in its context, and refuse
+// Guard calls next with the Who of each request in its context, and refuse
 // with the error of a request that has none.
-func (a *Authenticator) Handler(next http.Handler, refuse func(http.ResponseWriter, *http.Request, error)) http.Handler {
+func (a *Authenticator) Guard(next http.Handler, refuse func(http.ResponseWriter, *http.Request, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, err := a.FromRequest(r)
 		if err != nil {

@@ -37,8 +37,8 @@ func splitHost(host string) (name, port string) {
 	return strings.ToLower(strings.TrimSuffix(host, ".")), port
 }
 
-// Handler answers 421 (RFC 9110, 15.5.20) to a request to any other name.
-func (h Hosts) Handler(next http.Handler) http.Handler {
+// Guard answers 421 (RFC 9110, 15.5.20) to a request to any other name.
+func (h Hosts) Guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if h.Check(r) != nil {
 			http.Error(w, "This host name is not served here.", http.StatusMisdirectedRequest)

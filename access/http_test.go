@@ -227,7 +227,7 @@ func TestHandler(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.add(t, "ana", RoleUser)
 	_, session := h.enterAs(t, "local:ana")
-	served := authenticator(t, h, AuthOptions{}).Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	served := authenticator(t, h, AuthOptions{}).Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, ok := FromContext(r.Context())
 		if !ok {
 			t.Error("nobody in the context")
@@ -259,7 +259,7 @@ func TestS32_Hosts(t *testing.T) {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest("GET", "/", nil)
 		r.Host = host
-		hosts.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(w, r)
+		hosts.Guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(w, r)
 		if w.Code != want {
 			t.Errorf("%q: %d, want %d", host, w.Code, want)
 		}
@@ -394,7 +394,7 @@ func TestLimiter(t *testing.T) {
 		t.Errorf("%d and %d addresses are kept", n, m)
 	}
 
-	served := l.Handler(nil, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	served := l.Guard(nil, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	var last *httptest.ResponseRecorder
 	for range 3 {
 		last = httptest.NewRecorder()

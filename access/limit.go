@@ -61,9 +61,9 @@ func (l *Limiter) Address(addr netip.Addr) error {
 	return l.addresses.take(addr.String())
 }
 
-// Handler answers 429 (RFC 6585, 4), with Retry-After, to an address that asks
+// Guard answers 429 (RFC 6585, 4), with Retry-After, to an address that asks
 // too often.
-func (l *Limiter) Handler(p Proxies, next http.Handler) http.Handler {
+func (l *Limiter) Guard(p Proxies, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := l.Address(p.Addr(r)); err != nil {
 			RetryAfter(w, err)

@@ -283,7 +283,7 @@ func (r *run) UnmarshalJSON(b []byte) error {
 	}
 	var p plain
 	err := json.Unmarshal(b, &p)
-	*r = run{p.RunID, p.Thread, p.Status, p.Text, p.Pending}
+	*r = run(p)
 	return err
 }
 

@@ -165,10 +165,10 @@ func newHandler(s *server) (http.Handler, error) {
 	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	guard := func(next http.Handler) http.Handler {
-		return access.Headers(access.Hosts(s.config.hosts()).Handler(next))
+		return access.Headers(access.Hosts(s.config.hosts()).Guard(next))
 	}
 	mux.Handle("/v1/", guard(api)) // it counts requests itself
-	mux.Handle("/", guard(limiter.Handler(proxies, pages)))
+	mux.Handle("/", guard(limiter.Guard(proxies, pages)))
 	return mux, nil
 }
 
