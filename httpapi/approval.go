@@ -293,6 +293,10 @@ func (s *server) decide(ctx context.Context, w access.Who, v seen, r ringi.Appro
 		}
 		return Settled{RunID: now.RunID, Request: s.show(ctx, v, now)}, http.StatusOK, nil
 	}
+	if input := (*ringi.InputError)(nil); errors.As(err, &input) { // its text may quote what was typed
+		said := mask.NewSweeper(sight.Typed(r.Tool, b.Input)).Text(input.Error())
+		return Settled{}, 0, &ringi.InputError{Tool: input.Tool, Code: input.Code, Err: errors.New(said)}
+	}
 	if err != nil {
 		return Settled{}, 0, err
 	}

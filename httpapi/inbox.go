@@ -233,6 +233,9 @@ func (s *server) getInbox(ctx context.Context, in *inboxInput) (*output, error) 
 		epoch, seq := s.inbox.join()
 		defer s.inbox.leave()
 		st := begin(c)
+		if st == nil {
+			return
+		}
 		if in.LastEventID != "" {
 			e, q, ok := s.cursor(w, in.LastEventID)
 			if _, _, there := s.inbox.after(e, q); ok && there {

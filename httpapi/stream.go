@@ -29,7 +29,7 @@ type stream struct {
 // writeTime is how long a reader may take to take what is sent.
 const writeTime = 10 * time.Second
 
-// begin opens the stream.
+// begin opens the stream; nil where only its head was asked for.
 func begin(c huma.Context) *stream {
 	r, w := humago.Unwrap(c)
 	h := w.Header()
@@ -38,8 +38,8 @@ func begin(c huma.Context) *stream {
 	h.Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
 	st := &stream{w, http.NewResponseController(w)}
-	if r.Method != http.MethodHead {
-		st.send("retry: 3000\n\n")
+	if r.Method == http.MethodHead || st.send("retry: 3000\n\n") != nil {
+		return nil
 	}
 	return st
 }
@@ -104,7 +104,9 @@ func (s *server) getEvents(ctx context.Context, in *eventsInput) (*output, error
 		}
 		return &output{func(c huma.Context) {
 			defer leave()
-			s.follow(ctx, w, v, begin(c), after)
+			if st := begin(c); st != nil {
+				s.follow(ctx, w, v, st, after)
+			}
 		}}, nil
 	}
 	out, _, err := s.events(ctx, v, after)

@@ -127,6 +127,9 @@ func Secrets(r ringi.ApprovalRequest) []string {
 	return out
 }
 
+// Typed are the masked values of what a person typed for a tool.
+func Typed(tool ringi.Tool, input []byte) []string { return masked(tool, ringi.Input(input)).Secrets }
+
 // masked masks an input by the schema that the model was offered, and by that
 // of what a person supplies.
 func masked(tool ringi.Tool, input ringi.Input) mask.Masked {
