@@ -274,6 +274,11 @@ func (s *server) postDecision(ctx context.Context, w access.Who, in *decideInput
 // decide records an answer. The same person's same answer again is 200, with
 // the request as it stands.
 func (s *server) decide(ctx context.Context, w access.Who, v seen, r ringi.ApprovalRequest, match string, b DecisionBody) (Settled, int, error) {
+	if r.Kind == ringi.KindOutcome {
+		if err := access.May(w, access.OutcomeSettle, v.owner); err != nil {
+			return Settled{}, 0, err
+		}
+	}
 	if match == "" || match == "*" {
 		return Settled{}, 0, errNoMatch
 	}

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 )
@@ -85,5 +86,60 @@ func TestTheSecondDeciderIsToldWhoWasFirst(t *testing.T) {
 		if got.status != 409 || p.Type != "urn:ringi:problem:already-decided" || p.DecidedBy != "local:ben" || p.State != "approved" {
 			t.Errorf("%s: %d %s", who, got.status, got.body)
 		}
+	}
+}
+
+// An answer in the tool's place reaches the model, and the tool does not run.
+func TestRespondInTheToolsPlace(t *testing.T) {
+	w := newWorld(t, setting{})
+	r := w.start("uma", "shop", "refund 5")
+	q := w.asked("ben", r)
+	if got := w.decide("ben", q, `{"answer":"respond","result":"done by hand"}`); got.status != 201 || !strings.Contains(got.body, `"state":"spent"`) {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	got := w.do("ada", "GET", "/v1/runs/"+r.RunID+"?wait=20s", "")
+	if !strings.Contains(got.body, `"output":"done by hand"`) || !strings.Contains(got.body, `"status":"completed"`) {
+		t.Errorf("%s", got.body)
+	}
+	if n := w.ran[q.Call.ID]; n != 0 {
+		t.Errorf("the tool ran %d times", n)
+	}
+	if got := w.decide("bea", q, `{"answer":"approve"}`); got.problem(t).Type != "urn:ringi:problem:spent" {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+}
+
+// What ran and did not come back is settled by a person's word.
+func TestAnOutcomeIsSettled(t *testing.T) {
+	w := newWorld(t, setting{idle: true})
+	var r run
+	w.do("uma", "POST", "/v1/runs", `{"agent":"shop","text":"refund 5"}`).into(t, &r)
+	resume := func(ctx context.Context) {
+		if _, err := w.router.Resume(ctx, r.RunID); err != nil {
+			t.Log(err)
+		}
+		w.do("uma", "GET", "/v1/runs/"+r.RunID, "").into(t, &r)
+	}
+	resume(t.Context())
+	if got := w.decide("ben", w.asked("ben", r), `{"answer":"approve"}`); got.status != 201 {
+		t.Fatal(got.body)
+	}
+	w.mu.Lock()
+	w.hang = true
+	w.mu.Unlock()
+	resume(t.Context())
+	if r.Status != "waiting_for_outcome" || len(r.Pending) != 1 {
+		t.Fatalf("run %+v", r)
+	}
+	q := w.asked("ben", r)
+	if got := w.decide("ben", q, `{"answer":"approve"}`); got.problem(t).Type != "urn:ringi:problem:answer-not-allowed" {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	if got := w.decide("ben", q, `{"answer":"ran","result":"it did"}`); got.status != 201 {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	resume(t.Context())
+	if r.Status != "completed" {
+		t.Errorf("run %+v", r)
 	}
 }

@@ -61,6 +61,7 @@ type world struct {
 	token  map[string]string // by name
 	mu     sync.Mutex
 	ran    map[string]int // calls by id
+	hang   bool           // the next call does not come back
 	server *httptest.Server
 }
 
@@ -156,17 +157,23 @@ var refundSchema = json.RawMessage(`{"type":"object","properties":{"amount":{"ty
 
 func (w *world) registry() *ringi.Registry {
 	reg := ringi.NewRegistry()
-	run := func(_ context.Context, c ringi.ToolCall) (ringi.ToolResult, error) {
+	run := func(ctx context.Context, c ringi.ToolCall) (ringi.ToolResult, error) {
 		w.mu.Lock()
 		w.ran[c.ID]++
+		hang := w.hang
+		w.hang = false
 		w.mu.Unlock()
+		if hang {
+			<-ctx.Done()
+			return ringi.ToolResult{}, ctx.Err()
+		}
 		return ringi.ToolResult{Output: "did " + string(c.Input)}, nil
 	}
 	preview := ringi.ToolHooks{Preview: func(_ context.Context, c ringi.ToolCall) (ringi.Preview, error) {
 		return ringi.Preview{Text: "would do " + string(c.Input)}, nil
 	}}
 	for _, tool := range []ringi.Tool{
-		{Name: "refund", Effect: ringi.NonIdempotentWrite, InputSchema: refundSchema, AllowEdit: true, AllowRespond: true},
+		{Name: "refund", Effect: ringi.NonIdempotentWrite, InputSchema: refundSchema, AllowEdit: true, AllowRespond: true, Timeout: 300 * time.Millisecond},
 		{Name: "teamwork", Effect: ringi.NonIdempotentWrite, InputSchema: refundSchema, Deciders: ringi.Deciders{Teams: []string{"money"}}},
 		{Name: "look", Effect: ringi.ReadOnly, InputSchema: refundSchema},
 		{Name: "identify", Effect: ringi.ReadOnly, InputSchema: json.RawMessage(`{"type":"object","properties":{"amount":{},"pin":{},"word":{"type":"string","format":"password"}}}`),
