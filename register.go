@@ -22,6 +22,10 @@ type schemas struct {
 	personKeys []string
 	// told are those of them whose values the model is told, sorted.
 	told []string
+	// secret are the keys of the input that a schema marks as secret, sorted;
+	// allSecret is set where a mark stands elsewhere.
+	secret    []string
+	allSecret bool
 }
 
 // anyObject is the input schema of a tool that declares none.
@@ -139,6 +143,7 @@ func compileSchemas(t Tool) (schemas, error) {
 		return s, errors.New(`input schema is not of an object: its "type" must be "object"`)
 	}
 	s.offered = s.input
+	s.secret, s.allSecret = secretKeys(t.InputSchema, t.InputRequired)
 	if len(t.OutputSchema) > 0 {
 		if s.output, err = compileSchema("output schema", t.OutputSchema); err != nil {
 			return s, err

@@ -68,9 +68,14 @@ type Store interface {
 	// ErrNotFound.
 	Request(ctx context.Context, space, id string) (RequestRow, error)
 
-	// Requests lists request rows, oldest first. A pending request past its
-	// time is listed as expired.
+	// Requests lists request rows, in the order that q asks for. A pending
+	// request past its time is listed as expired. An error of q.Check is given
+	// back.
 	Requests(ctx context.Context, q RequestQuery) ([]RequestRow, error)
+
+	// RequestCount counts what Requests would list were it not for Limit and
+	// After, up to limit (0: 1,000; at most 1,000).
+	RequestCount(ctx context.Context, q RequestQuery, limit int) (int, error)
 
 	// Beat renews an owner's heartbeat: it lives until now plus lease. Nothing
 	// else renews it, and a claim needs one that lives.
@@ -185,8 +190,15 @@ type RequestRow struct {
 	Tool                             string
 	State                            RequestState
 	Digest                           string
-	// Body is the request as JSON, for lists and pages.
-	Body                 []byte
+	// Agent is the run's, Initiator the first of those who asked for the run; ""
+	// where there is none.
+	Agent, Initiator string
+	// People and Teams say who may decide, as the request does; both empty:
+	// anybody. A store gives an empty list back as nil.
+	People, Teams []string
+	// Text is what RequestQuery.Search looks in: words in lower case, secrets
+	// left out, at most 2 KiB.
+	Text                 string
 	CreatedAt, ExpiresAt time.Time
 	DecidedAt, UseBy     time.Time
 	DecidedBy            string
@@ -269,16 +281,5 @@ type RunQuery struct {
 	Status []RunStatus
 	Limit  int // 0: 100; at most 1,000
 	// After continues behind this run id, in the same order.
-	After string
-}
-
-// RequestQuery selects requests.
-type RequestQuery struct {
-	Space  string
-	RunID  string
-	Thread string
-	State  []RequestState // nil: pending
-	Limit  int            // 0: 50; at most 1,000
-	// After continues behind this request id, in the same order.
 	After string
 }

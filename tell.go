@@ -30,6 +30,38 @@ func (r *Registry) Told(name string, supplied []string) []string {
 	return told
 }
 
+// Secret returns the keys of a tool's input whose values are shown on no page
+// and found by no search: those that a schema marks as secret, in themselves or
+// in anything below. all is set where every key counts as secret: a mark stands
+// where no key can be told, or the tool is not registered.
+func (r *Registry) Secret(name string) (keys []string, all bool) {
+	e := r.entry(name)
+	if e == nil {
+		return nil, true
+	}
+	return slices.Clone(e.schemas.secret), e.schemas.allSecret
+}
+
+// secretKeys finds the marks of secrecy in the schemas of an input.
+func secretKeys(schemas ...json.RawMessage) (keys []string, all bool) {
+	for _, raw := range schemas {
+		properties, document := propertiesOf(raw)
+		all = all || document == nil && len(raw) > 0
+		for key, sub := range properties {
+			if hidden(sub, document) && !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+		}
+		for word, part := range document {
+			if word != "properties" && word != "$defs" && word != "definitions" && hidden(map[string]any{word: part}, document) {
+				all = true
+			}
+		}
+	}
+	slices.Sort(keys)
+	return keys, all
+}
+
 // toldKeys reads the marks of the top-level properties of a person's schema. A
 // mark anywhere else means nothing. One that is no boolean is refused, and so is
 // one on a key that the schema also calls a secret, here or in the tool's input

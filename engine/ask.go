@@ -260,10 +260,16 @@ func (a *activation) untrusted() bool {
 // row is the inbox's projection of a request; never the source of a grant.
 // What it shows is read from the log.
 func (e *Engine) row(s *state, ev *ringi.ApprovalRequested, k *ask) ringi.RequestRow {
-	return ringi.RequestRow{
+	row := ringi.RequestRow{
 		Space: s.space, ID: ev.Request, RunID: s.id, Thread: s.start.Thread, CallID: ev.Call, Kind: ev.Ask,
 		Tool: k.judged.Tool, State: ringi.Pending, Digest: ev.Digest, CreatedAt: ev.CreatedAt, ExpiresAt: ev.ExpiresAt,
+		Agent: s.start.Agent, People: ev.Deciders.People, Teams: ev.Deciders.Teams,
 	}
+	if len(ev.Initiators) > 0 {
+		row.Initiator = ev.Initiators[0]
+	}
+	row.Text = e.searchText(&row, k.input)
+	return row
 }
 
 // describe fills in what a request shows, from its event.

@@ -134,6 +134,10 @@ func (h *handle) Requests(ctx context.Context, q ringi.RequestQuery) ([]ringi.Re
 	return use(h, func() ([]ringi.RequestRow, error) { return h.store.Requests(ctx, q) })
 }
 
+func (h *handle) RequestCount(ctx context.Context, q ringi.RequestQuery, limit int) (int, error) {
+	return use(h, func() (int, error) { return h.store.RequestCount(ctx, q, limit) })
+}
+
 func (h *handle) SaveTool(ctx context.Context, digest string, definition []byte) error {
 	return h.do(func() error { return h.store.SaveTool(ctx, digest, definition) })
 }

@@ -64,10 +64,13 @@ func TestALivingHandlePassesOn(t *testing.T) {
 		"Runnable":   func(s ringi.Store) (any, error) { return s.Runnable(ctx, 1) },
 		"Request":    func(s ringi.Store) (any, error) { return s.Request(ctx, "default", "req_1") },
 		"Requests":   func(s ringi.Store) (any, error) { return s.Requests(ctx, ringi.RequestQuery{Space: "default"}) },
-		"Tool":       func(s ringi.Store) (any, error) { return s.Tool(ctx, "d") },
-		"Attempts":   func(s ringi.Store) (any, error) { return s.Attempts(ctx, "default", "run_1") },
-		"Keys":       func(s ringi.Store) (any, error) { return s.Keys(ctx) },
-		"Flag":       func(s ringi.Store) (any, error) { return s.Flag(ctx, "simulated") },
+		"RequestCount": func(s ringi.Store) (any, error) {
+			return s.RequestCount(ctx, ringi.RequestQuery{Space: "default"}, 1)
+		},
+		"Tool":     func(s ringi.Store) (any, error) { return s.Tool(ctx, "d") },
+		"Attempts": func(s ringi.Store) (any, error) { return s.Attempts(ctx, "default", "run_1") },
+		"Keys":     func(s ringi.Store) (any, error) { return s.Keys(ctx) },
+		"Flag":     func(s ringi.Store) (any, error) { return s.Flag(ctx, "simulated") },
 	} {
 		got, err := read(h)
 		want, wantErr := read(store)

@@ -17,9 +17,6 @@ func copyIn(c *ringi.Commit) incoming {
 		return incoming{}
 	}
 	n := 0
-	for i := range c.Requests {
-		n += len(c.Requests[i].Body)
-	}
 	for _, def := range c.Tools {
 		n += len(def)
 	}
@@ -29,8 +26,7 @@ func copyIn(c *ringi.Commit) incoming {
 		kept := make([]request, len(c.Requests))
 		in.requests = make([]*request, len(c.Requests))
 		for i, q := range c.Requests {
-			q.Body = k.cut(q.Body)
-			kept[i].row = cutTimes(q)
+			kept[i].row = cutTimes(copyLists(q))
 			in.requests[i] = &kept[i]
 		}
 	}
@@ -79,6 +75,12 @@ func appendRecords(dst []ringi.Record, k *block, records []ringi.Record) []ringi
 		r.Head, r.Payload, r.Salt = k.cut(r.Head), k.cut(r.Payload), k.cut(r.Salt)
 	}
 	return dst
+}
+
+// copyLists gives a row lists of its own; an empty one is nil.
+func copyLists(q ringi.RequestRow) ringi.RequestRow {
+	q.People, q.Teams = append([]string(nil), q.People...), append([]string(nil), q.Teams...)
+	return q
 }
 
 func cutTimes(q ringi.RequestRow) ringi.RequestRow {

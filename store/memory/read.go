@@ -172,8 +172,7 @@ func (s *Store) Request(ctx context.Context, space, id string) (ringi.RequestRow
 	row := q.row
 	row.State = shown(&row, timeOf(max(wall, s.d.newest)))
 	s.d.mu.Unlock()
-	row.Body = slices.Clone(row.Body)
-	return row, nil
+	return copyLists(row), nil
 }
 
 // shown is the state that a row is listed under.
@@ -184,30 +183,35 @@ func shown(row *ringi.RequestRow, now time.Time) ringi.RequestState {
 	return row.State
 }
 
-// Requests lists copies of request rows, oldest first, then by id.
+// Requests lists copies of request rows in the order that q asks for.
 func (s *Store) Requests(ctx context.Context, q ringi.RequestQuery) ([]ringi.RequestRow, error) {
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
-	wall := s.wall()
-	s.d.mu.Lock()
-	out, err := s.d.list(&q, timeOf(max(wall, s.d.newest)))
-	s.d.mu.Unlock()
-	if err != nil {
+	if err := q.Check(); err != nil {
 		return nil, err
 	}
-	n := 0
+	wall := s.wall()
+	s.d.mu.Lock()
+	defer s.d.mu.Unlock()
+	out, err := s.d.list(&q, timeOf(max(wall, s.d.newest)))
 	for i := range out {
-		n += len(out[i].Body)
+		out[i] = copyLists(out[i])
 	}
-	k := make(block, 0, n)
-	for i := range out {
-		out[i].Body = k.cut(out[i].Body)
-	}
-	return out, nil
+	return out, err
 }
 
-// list returns rows whose bodies are still the store's. The lock is held.
+// RequestCount counts the rows that q selects, up to limit.
+func (s *Store) RequestCount(ctx context.Context, q ringi.RequestQuery, limit int) (int, error) {
+	if limit <= 0 {
+		limit = 1000
+	}
+	q.Limit, q.After = limit, ""
+	rows, err := s.Requests(ctx, q)
+	return len(rows), err
+}
+
+// list returns rows whose lists are still the store's. The lock is held.
 func (d *data) list(q *ringi.RequestQuery, now time.Time) ([]ringi.RequestRow, error) {
 	var from byAge
 	sp := d.spaces[q.Space]
@@ -216,29 +220,31 @@ func (d *data) list(q *ringi.RequestQuery, now time.Time) ([]ringi.RequestRow, e
 	} else if r := sp.run(q.RunID); r != nil {
 		from = r.requests
 	}
+	var after *request
 	if q.After != "" {
-		cursor := sp.request(q.After)
-		if cursor == nil {
+		if after = sp.request(q.After); after == nil {
 			return nil, noRequest(q.After)
 		}
-		from = from[from.behind(cursor):]
 	}
-	states := q.State
-	if len(states) == 0 {
-		states = []ringi.RequestState{ringi.Pending}
+	if after != nil && q.Order == ringi.OldestFirst {
+		from = from[from.behind(after):]
 	}
+	matches, most := q.Matcher(), limit(q.Limit, 50)
 	var out []ringi.RequestRow
 	for _, r := range from {
-		if len(out) == limit(q.Limit, 50) {
+		if q.Order == ringi.OldestFirst && len(out) == most {
 			break
 		}
-		state := shown(&r.row, now)
-		if (q.Thread == "" || q.Thread == r.row.Thread) && slices.Contains(states, state) {
-			out = append(out, r.row)
-			out[len(out)-1].State = state
+		row := r.row
+		row.State = shown(&row, now)
+		if matches(&row) && (after == nil || q.Compare(&row, &after.row) > 0) {
+			out = append(out, row)
 		}
 	}
-	return out, nil
+	if q.Order != ringi.OldestFirst {
+		slices.SortFunc(out, func(a, b ringi.RequestRow) int { return q.Compare(&a, &b) })
+	}
+	return out[:min(len(out), most)], nil
 }
 
 // byAge is a list of requests, oldest first, then by id.

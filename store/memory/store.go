@@ -207,7 +207,7 @@ type run struct {
 	prevOpen, nextOpen *run
 }
 
-// request is a request as kept. Its body is never written again.
+// request is a request as kept.
 type request struct{ row ringi.RequestRow }
 
 // run returns a run, nil where it is not there; a nil space has none. The lock

@@ -130,17 +130,15 @@ func (t *thief) SetRequest(space, id string, change func(*ringi.RequestRow)) err
 	if q == nil {
 		return noRequest(id)
 	}
-	row := q.row
-	row.Body = bytes.Clone(row.Body)
+	row := copyLists(q.row)
 	change(&row)
 	row.Space, row.ID, row.RunID = q.row.Space, q.row.ID, q.row.RunID
-	row.Body = bytes.Clone(row.Body)
 	sp := t.d.spaces[space]
 	lists := []*byAge{&sp.byAge, &sp.runs[row.RunID].requests}
 	for _, l := range lists {
 		*l = slices.DeleteFunc(*l, func(o *request) bool { return o == q })
 	}
-	q.row = cutTimes(row)
+	q.row = cutTimes(copyLists(row))
 	for _, l := range lists {
 		l.add(q)
 	}

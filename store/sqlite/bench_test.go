@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -72,7 +73,9 @@ func (c *cycle) run() error {
 	k = own(ringi.Commit{Release: true, Progress: true, Row: ringi.RunRow{Status: ringi.WaitingForApproval, Deadline: now.Add(time.Hour)}})
 	k.Requests = []ringi.RequestRow{{Space: "default", ID: request, RunID: c.row.ID, Thread: c.row.Thread, CallID: "call_1",
 		Kind: ringi.KindApproval, Tool: "send_mail", State: ringi.Pending, Digest: "0123456789abcdef0123456789abcdef",
-		Body: bytes.Repeat([]byte("x"), 1000), CreatedAt: now, ExpiresAt: now.Add(time.Hour)}}
+		Agent: "clerk", Initiator: "ivy@example.com", Teams: []string{"desk"},
+		Text:      "send_mail clerk " + strings.ToLower(request) + " call_1 ivy@example.com please send the money of order a-1017 back to the customer",
+		CreatedAt: now, ExpiresAt: now.Add(time.Hour)}}
 	if err := c.commit(k, ringi.EventModelResponded, ringi.EventApprovalRequested); err != nil {
 		return err
 	}

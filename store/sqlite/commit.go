@@ -38,7 +38,7 @@ func size(c *ringi.Commit) int {
 		n += len(r.Head) + len(r.Payload)
 	}
 	for _, r := range c.Requests {
-		n += len(r.Body)
+		n += 16 * len(r.Text) // with its terms
 	}
 	for _, definition := range c.Tools {
 		n += len(definition)

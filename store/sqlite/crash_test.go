@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -28,7 +29,7 @@ func step(run string, seq int64) *ringi.Commit {
 		Records: records(seq, ringi.EventInputProposed, ringi.EventRequestClosed),
 		Row:     ringi.RunRow{Head: [32]byte{byte(seq + 2)}, MAC: "mac of " + strconv.FormatInt(seq+2, 10)},
 		Requests: []ringi.RequestRow{{Space: "default", RunID: run, Thread: "thread of " + run, ID: id,
-			State: ringi.Pending, Body: make([]byte, rand.IntN(3000))}},
+			State: ringi.Pending, Text: strings.Repeat("text ", rand.IntN(400)), CreatedAt: time.Now()}},
 		Tools: map[string][]byte{id: []byte("{}")},
 	}
 }

@@ -8,7 +8,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/ringi-dev/ringi"
 )
 
 // S-24: what is deleted through the store's connection is gone from the file
@@ -30,17 +33,34 @@ func TestS24_DeletedIsGone(t *testing.T) {
 			// In the page, and too long for it.
 			c.Records[0].Payload = bytes.Repeat(append(marker, ' '), 1+rand.IntN(20)*rand.IntN(40))
 			c = withRequest(c, fmt.Sprintf("req_%s_%d", run, seq))
-			c.Requests[0].Body = append([]byte("body "), marker...)
+			c.Requests[0].Text = "text " + strings.ToLower(string(marker))
 			commit(t, s, c)
 		}
 	}
-	if n := finds(t, path, marker); n == 0 {
-		t.Fatal("the text is not there before it is deleted: the search finds nothing")
+	for _, m := range [][]byte{marker, bytes.ToLower(marker)} {
+		if n := finds(t, path, m); n == 0 {
+			t.Fatal("the text is not there before it is deleted: the search finds nothing")
+		}
 	}
-	err := s.write(ctx, 0, func(w *writer) error {
+	if rows, err := s.Requests(ctx, ringi.RequestQuery{Space: "default", Search: "gv1n64-7f3a-UNIQUE"}); err != nil || len(rows) != 50 {
+		t.Fatalf("%d requests are found, %v", len(rows), err)
+	}
+	every, err := s.list(ctx, ringi.RequestQuery{Space: "default", State: []ringi.RequestState{ringi.Pending}}, nil, 1000)
+	if err != nil || len(every) != 12*runs {
+		t.Fatalf("%d requests, %v", len(every), err)
+	}
+	if len(termsLeft(t, path)) == 0 {
+		t.Fatal("no term is there before they are deleted")
+	}
+	err = s.write(ctx, 0, func(w *writer) error {
+		for i := range every {
+			if err := w.eraseTerms(&every[i]); err != nil {
+				return err
+			}
+		}
 		for _, query := range []string{
 			`UPDATE records SET payload = NULL, salt = NULL WHERE run < 'run_20'`,
-			`UPDATE requests SET body = NULL WHERE run < 'run_20'`,
+			`UPDATE requests SET text = '' WHERE run < 'run_20'`,
 			`DELETE FROM records WHERE run >= 'run_20'`,
 			`DELETE FROM requests WHERE run >= 'run_20'`,
 		} {
@@ -56,8 +76,13 @@ func TestS24_DeletedIsGone(t *testing.T) {
 	if err := truncateLog(s, path); err != nil {
 		t.Fatal(err)
 	}
-	if n := finds(t, path, marker); n != 0 {
-		t.Errorf("the deleted text is found %d times", n)
+	for _, m := range [][]byte{marker, bytes.ToLower(marker)} {
+		if n := finds(t, path, m); n != 0 {
+			t.Errorf("%s is found %d times after it was deleted", m, n)
+		}
+	}
+	if left := termsLeft(t, path); len(left) > 0 {
+		t.Errorf("terms are left: %q", left)
 	}
 	if _, err := s.Load(ctx, "default", "run_00"); err != nil {
 		t.Error(err)
@@ -101,4 +126,33 @@ func finds(t *testing.T, path string, text []byte) int {
 		n += bytes.Count(b, text)
 	}
 	return n
+}
+
+// termsLeft are the terms that the index of requests holds, as it lists them
+// and as the bytes of its pages begin them.
+func termsLeft(t *testing.T, path string) []string {
+	t.Helper()
+	db := newThief(t, path).db
+	db.SetMaxOpenConns(1)
+	if _, err := db.Exec(`CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab (main, request_terms, row)`); err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var left []string
+	for _, query := range []string{
+		`SELECT term FROM temp.vocabulary`,
+		`SELECT 'leaf ' || hex(term) FROM request_terms_idx WHERE length(term) > 0`,
+		`SELECT 'page ' || id || ' ' || hex(block) FROM request_terms_data WHERE id > 10 AND length(block) > 4`,
+	} {
+		rows, err := db.Query(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := collect(rows, func(scan func(...any) error) (s string, err error) { return s, scan(&s) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		left = append(left, list...)
+	}
+	return left
 }

@@ -20,9 +20,9 @@ var scan = regexp.MustCompile(`SCAN (runs|records|rec|requests|owners|attempts|o
 func TestQueryPlans(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "ringi.db"), Options{})
 	now := time.Now().UnixMicro()
-	requests := func(q ringi.RequestQuery, after position) (string, []any) {
+	requests := func(q ringi.RequestQuery, after *ringi.RequestRow) (string, []any) {
 		q.Space = "default"
-		return requestsQuery(q, after, now)
+		return requestsQuery(requestColumns+", ", q, after, now, 50)
 	}
 	runs := func(q ringi.RunQuery) (string, []any) {
 		q.Space = "default"
@@ -31,22 +31,30 @@ func TestQueryPlans(t *testing.T) {
 	one := func(query string, args ...any) func() (string, []any) {
 		return func() (string, []any) { return query, args }
 	}
-	page := position{now, "req_1"}
+	page := &ringi.RequestRow{CreatedAt: time.Now(), ID: "req_1"}
 	for name, c := range map[string]struct {
 		query  func() (string, []any)
 		index  string
 		sorted bool // sorting is allowed: few rows are left
 	}{
-		"inbox":           {func() (string, []any) { return requests(ringi.RequestQuery{}, position{}) }, "requests_state", false},
+		"inbox":           {func() (string, []any) { return requests(ringi.RequestQuery{}, nil) }, "requests_state", false},
 		"inbox next page": {func() (string, []any) { return requests(ringi.RequestQuery{}, page) }, "requests_state", false},
 		"inbox of expired": {func() (string, []any) {
 			return requests(ringi.RequestQuery{State: []ringi.RequestState{ringi.Expired}}, page)
 		}, "requests_state", true}, // what is sorted is a page a part
 		"inbox of many states": {func() (string, []any) {
-			return requests(ringi.RequestQuery{State: []ringi.RequestState{ringi.Granted, ringi.Refused, ringi.Spent}}, position{})
+			return requests(ringi.RequestQuery{State: []ringi.RequestState{ringi.Granted, ringi.Refused, ringi.Spent}}, nil)
 		}, "requests_state", true},
+		"newest":  {func() (string, []any) { return requests(ringi.RequestQuery{Order: ringi.NewestFirst}, page) }, "requests_state", false},
+		"soonest": {func() (string, []any) { return requests(ringi.RequestQuery{Order: ringi.SoonestFirst}, page) }, "requests_soonest", false},
+		"terms": {func() (string, []any) {
+			return termsQuery(&ringi.RequestQuery{Space: "default"}, "a", nil, now)
+		}, "PRIMARY KEY", false},
+		"terms, newest": {func() (string, []any) {
+			return termsQuery(&ringi.RequestQuery{Space: "default", Order: ringi.NewestFirst}, "a", page, now)
+		}, "PRIMARY KEY", false},
 		"requests of a run":    {func() (string, []any) { return requests(ringi.RequestQuery{RunID: "run_1"}, page) }, "requests_run", true},
-		"requests of a thread": {func() (string, []any) { return requests(ringi.RequestQuery{Thread: "thr_1"}, position{}) }, "requests_run", true},
+		"requests of a thread": {func() (string, []any) { return requests(ringi.RequestQuery{Thread: "thr_1"}, nil) }, "requests_run", true},
 		"request":              {one(readRequest, now, "default", "req_1"), "requests_id", false},
 		"run":                  {one(readRun, "default", "run_1"), "runs_id", false},
 		"records":              {one(readRecords, "default", "run_1"), "records_run", false},

@@ -16,20 +16,21 @@ func (w *writer) insertRecord(c *ringi.Commit, r *ringi.Record) error {
 	return err
 }
 
-// insertRequest adds a request of the run, under the run's own thread.
+// insertRequest adds a request of the run, under the run's own thread, and what
+// it is found by.
 func (w *writer) insertRequest(c *ringi.Commit, r *ringi.RequestRow) error {
 	if r.ID == "" || r.Space != c.Space || r.RunID != c.RunID {
 		return fmt.Errorf("request %q of run %s in space %s is not the run's own", r.ID, r.RunID, r.Space)
 	}
-	made, err := w.exec(`
-		INSERT INTO requests (space, id, run, thread, call, kind, tool, state, digest, body,
-		  created_at, expires_at, decided_at, use_by, decided_by)
-		SELECT space, ?, id, thread, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
-		FROM runs WHERE space = ? AND id = ? AND thread = ?`,
-		r.ID, r.CallID, string(r.Kind), r.Tool, string(r.State), r.Digest, r.Body,
+	first := rowNumber(r.CreatedAt.UnixMicro())
+	made, err := w.exec(insertRequest,
+		first, first+rowsOfATime, first, r.ID, r.CallID, string(r.Kind), r.Tool, string(r.State), r.Digest,
+		r.Agent, r.Initiator, jsonList(r.People), jsonList(r.Teams), r.Text,
 		r.CreatedAt.UnixMicro(), orNull(r.ExpiresAt), orNull(r.DecidedAt), orNull(r.UseBy), r.DecidedBy,
 		c.Space, c.RunID, r.Thread)
 	switch {
+	case isCode(err, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY) || isCode(err, sqlite3.SQLITE_CONSTRAINT_ROWID):
+		return fmt.Errorf("request %s: there are %d of its microsecond already", r.ID, rowsOfATime)
 	case isCode(err, sqlite3.SQLITE_CONSTRAINT):
 		return fmt.Errorf("request %s is there already", r.ID)
 	case err != nil:
@@ -37,8 +38,34 @@ func (w *writer) insertRequest(c *ringi.Commit, r *ringi.RequestRow) error {
 	case made == 0:
 		return fmt.Errorf("request %s names thread %s, which is not the run's", r.ID, r.Thread)
 	}
-	return nil
+	w.terms = appendTerms(w.terms[:0], r)
+	_, err = w.exec(insertTerms, string(w.terms))
+	return err
 }
+
+// eraseTerms takes away what a request is found by. It goes by the row as it
+// stands: who erases its columns does so afterwards.
+func (w *writer) eraseTerms(r *ringi.RequestRow) error {
+	var n int64
+	if err := w.tx.QueryRow(`SELECT n FROM requests WHERE space = ? AND id = ?`, r.Space, r.ID).Scan(&n); err != nil {
+		return w.unrecorded(found(err))
+	}
+	w.terms = appendTerms(w.terms[:0], r)
+	_, err := w.exec(deleteTerms, n, string(w.terms))
+	return err
+}
+
+const (
+	insertRequest = `
+	INSERT INTO requests (n, space, id, run, thread, call, kind, tool, state, digest,
+	  agent, initiator, people, teams, text, created_at, expires_at, decided_at, use_by, decided_by)
+	SELECT coalesce((SELECT max(n) + 1 FROM requests WHERE n >= ? AND n < ?), ?),
+	  space, ?, id, thread, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
+	FROM runs WHERE space = ? AND id = ? AND thread = ?`
+	insertTerms = `INSERT INTO request_terms (rowid, terms) VALUES (last_insert_rowid(), ?)`
+	// Whoever deletes a request deletes its terms: the table knows them no more.
+	deleteTerms = `INSERT INTO request_terms (request_terms, rowid, terms) VALUES ('delete', ?, ?)`
+)
 
 const (
 	updateRequest = `

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -23,55 +24,121 @@ func (s *Store) Request(ctx context.Context, space, id string) (ringi.RequestRow
 const readRequest = `SELECT ` + requestColumns + `, iif(state = 'pending' AND expires_at <= ?, 'expired', state)
 	FROM requests WHERE space = ? AND id = ?`
 
-// Requests lists request rows of a space in the order of their creation, then
-// of their ids.
+// Requests lists request rows of a space in the order that q asks for.
 func (s *Store) Requests(ctx context.Context, q ringi.RequestQuery) ([]ringi.RequestRow, error) {
-	after := position{}
+	if err := q.Check(); err != nil {
+		return nil, fmt.Errorf("list requests: %w", err)
+	}
+	var after *ringi.RequestRow
 	if q.After != "" {
 		row, err := s.Request(ctx, q.Space, q.After)
 		if err != nil {
 			return nil, fmt.Errorf("list requests after %s: %w", q.After, err)
 		}
-		after = position{row.CreatedAt.UnixMicro(), row.ID}
+		after = &row
 	}
-	query, args := requestsQuery(q, after, s.now())
-	rows, err := s.read.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, fmt.Errorf("list requests: %w", err)
-	}
-	list, err := collect(rows, requestRow)
+	list, err := s.list(ctx, q, after, bounded(q.Limit, 50))
 	if err != nil {
 		return nil, fmt.Errorf("list requests: %w", err)
 	}
 	return list, nil
 }
 
-// position is a place in the order of requests; the zero value is before all.
-type position struct {
-	created int64
-	id      string
+// RequestCount counts the rows that q selects, up to limit.
+func (s *Store) RequestCount(ctx context.Context, q ringi.RequestQuery, limit int) (int, error) {
+	if err := q.Check(); err != nil {
+		return 0, fmt.Errorf("count requests: %w", err)
+	}
+	limit, q.Order = bounded(limit, 1000), ringi.OldestFirst
+	if q.Filters() {
+		list, err := s.list(ctx, q, nil, limit)
+		if err != nil {
+			return 0, fmt.Errorf("count requests: %w", err)
+		}
+		return len(list), nil
+	}
+	query, args := requestsQuery("created_at, id, expires_at, ", q, nil, s.now(), limit)
+	n := 0
+	if err := s.read.QueryRowContext(ctx, `SELECT count(*) FROM (`+query+`)`, args...).Scan(&n); err != nil {
+		return 0, fmt.Errorf("count requests: %w", err)
+	}
+	return n, nil
 }
 
-// requestsQuery joins one ordered query a state, each over an index, so that a
-// page costs what is on it however many requests there are.
-func requestsQuery(q ringi.RequestQuery, after position, now int64) (string, []any) {
-	states := slices.Clone(q.State)
-	if len(states) == 0 {
-		states = []ringi.RequestState{ringi.Pending}
+// list chooses the way. Without a filter a page is what an index gives, and so
+// are the few requests of a run or thread; the rest is searched for.
+func (s *Store) list(ctx context.Context, q ringi.RequestQuery, after *ringi.RequestRow, limit int) ([]ringi.RequestRow, error) {
+	found := &page{q: &q, matches: q.Matcher(), limit: limit}
+	switch {
+	case !q.Filters():
+		_, err := s.walk(ctx, found, after, limit)
+		return found.rows, err
+	case q.RunID != "" || q.Thread != "":
+		_, err := s.walk(ctx, found, after, math.MaxInt32)
+		return found.rows, err
 	}
-	slices.Sort(states)
-	limit := bounded(q.Limit, 50)
+	return found.rows, s.search(ctx, found, after)
+}
+
+// page collects rows that match, in the order of the query.
+type page struct {
+	q       *ringi.RequestQuery
+	matches func(*ringi.RequestRow) bool
+	limit   int
+	rows    []ringi.RequestRow
+}
+
+func (p *page) full() bool { return len(p.rows) >= p.limit }
+
+// walk looks at up to most rows behind after, in the order of the query, until
+// the page is full. It returns the last row that it looked at, nil where it has
+// seen the last one that there is.
+func (s *Store) walk(ctx context.Context, p *page, after *ringi.RequestRow, most int) (*ringi.RequestRow, error) {
+	query, args := requestsQuery(requestColumns+", ", *p.q, after, s.now(), most)
+	rows, err := s.read.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	seen := 0
+	var last ringi.RequestRow
+	for ; rows.Next() && !p.full(); seen++ {
+		if last, err = requestRow(rows.Scan); err != nil {
+			return nil, err
+		}
+		if p.matches(&last) {
+			p.rows = append(p.rows, last)
+		}
+	}
+	if err := rows.Err(); err != nil || seen < most && !p.full() {
+		return nil, err
+	}
+	return &last, nil
+}
+
+// noDeadline stands for none where requests are ordered by their deadlines.
+const noDeadline = math.MaxInt64
+
+// requestsQuery joins one ordered query a state, each over an index, so that a
+// page costs what is on it however many requests there are. columns end with a
+// comma; the state that is shown follows them.
+func requestsQuery(columns string, q ringi.RequestQuery, after *ringi.RequestRow, now int64, limit int) (string, []any) {
+	order := ` ORDER BY ` + orderOf(q.Order) + ` LIMIT ?`
 	var parts []string
 	var args []any
-	part := func(shown ringi.RequestState, state ringi.RequestState, test string, testArgs ...any) {
+	part := func(shown, state ringi.RequestState, test string, testArgs ...any) {
 		where, whereArgs := requestsWhere(q, state, after)
-		parts = append(parts, `SELECT * FROM (SELECT `+requestColumns+`, '`+string(shown)+`' FROM requests WHERE `+
-			where+test+` ORDER BY created_at, id LIMIT ?)`)
+		parts = append(parts, `SELECT * FROM (SELECT `+columns+`'`+string(shown)+`' AS shown FROM requests`+
+			where+test+order+`)`)
 		args = append(append(append(args, whereArgs...), testArgs...), limit)
 	}
-	for _, state := range slices.Compact(states) {
+	for _, state := range statesOf(q) {
 		switch state {
 		case ringi.Pending:
+			if q.Order == ringi.SoonestFirst {
+				part(state, state, ` AND ifnull(expires_at, 9223372036854775807) > ?`, now)
+				continue
+			}
 			part(state, state, ` AND (expires_at IS NULL OR expires_at > ?)`, now)
 		case ringi.Expired:
 			part(state, state, ``)
@@ -81,13 +148,36 @@ func requestsQuery(q ringi.RequestQuery, after position, now int64) (string, []a
 		}
 	}
 	if len(parts) == 0 { // no state that there is
-		return `SELECT ` + requestColumns + `, state FROM requests WHERE space = ? AND id = ''`, []any{q.Space}
+		return `SELECT ` + columns + `state FROM requests WHERE space = ? AND id = ''`, []any{q.Space}
 	}
-	return strings.Join(parts, ` UNION ALL `) + ` ORDER BY created_at, id LIMIT ?`, append(args, limit)
+	if len(parts) == 1 {
+		return parts[0], args
+	}
+	return `SELECT * FROM (` + strings.Join(parts, ` UNION ALL `) + `)` + order, append(args, limit)
 }
 
-func requestsWhere(q ringi.RequestQuery, state ringi.RequestState, after position) (string, []any) {
-	where, args := `space = ?`, []any{q.Space}
+// statesOf are the states that a query asks for, each once.
+func statesOf(q ringi.RequestQuery) []ringi.RequestState {
+	if len(q.State) == 0 {
+		return []ringi.RequestState{ringi.Pending}
+	}
+	states := slices.Clone(q.State)
+	slices.Sort(states)
+	return slices.Compact(states)
+}
+
+func orderOf(o ringi.RequestOrder) string {
+	switch o {
+	case ringi.NewestFirst:
+		return `created_at DESC, id DESC`
+	case ringi.SoonestFirst:
+		return `ifnull(expires_at, 9223372036854775807), created_at, id`
+	}
+	return `created_at, id`
+}
+
+func requestsWhere(q ringi.RequestQuery, state ringi.RequestState, after *ringi.RequestRow) (string, []any) {
+	where, args := ` WHERE space = ?`, []any{q.Space}
 	// A run has few requests, and a thread few runs: there the plus keeps the
 	// index of the states away.
 	if q.RunID != "" {
@@ -97,32 +187,45 @@ func requestsWhere(q ringi.RequestQuery, state ringi.RequestState, after positio
 		where += ` AND thread = ? AND run IN (SELECT id FROM runs WHERE runs.space = ? AND runs.thread = ?)`
 		args = append(args, q.Thread, q.Space, q.Thread)
 	}
-	if q.RunID != "" || q.Thread != "" {
-		where += ` AND +state = ?`
-	} else {
-		where += ` AND state = ?`
+	few := q.RunID != "" || q.Thread != ""
+	switch { // the state is one of ours: it stands in the text for the partial index
+	case few:
+		where += ` AND +state = '` + string(state) + `'`
+	case q.Order == ringi.SoonestFirst && state == ringi.Pending:
+		where = ` INDEXED BY requests_soonest` + where + ` AND state = 'pending'`
+	default:
+		where += ` AND state = '` + string(state) + `'`
 	}
-	args = append(args, string(state))
-	if after.id != "" {
-		where, args = where+` AND (created_at, id) > (?, ?)`, append(args, after.created, after.id)
+	if after == nil {
+		return where, args
 	}
-	return where, args
+	created := after.CreatedAt.UnixMicro()
+	switch q.Order {
+	case ringi.NewestFirst:
+		return where + ` AND (created_at, id) < (?, ?)`, append(args, created, after.ID)
+	case ringi.SoonestFirst:
+		deadline := int64(noDeadline)
+		if !after.ExpiresAt.IsZero() {
+			deadline = after.ExpiresAt.UnixMicro()
+		}
+		return where + ` AND (ifnull(expires_at, 9223372036854775807), created_at, id) > (?, ?, ?)`, append(args, deadline, created, after.ID)
+	}
+	return where + ` AND (created_at, id) > (?, ?)`, append(args, created, after.ID)
 }
 
-const requestColumns = `space, id, run, thread, call, kind, tool, digest, body, created_at,
+const requestColumns = `space, id, run, thread, call, kind, tool, digest, agent, initiator, people, teams, text, created_at,
 	expires_at, decided_at, use_by, decided_by`
 
 // requestRow reads requestColumns and the state.
 func requestRow(scan func(...any) error) (ringi.RequestRow, error) {
 	var r ringi.RequestRow
-	var body blob
 	var created, expires, decided, useBy moment
-	err := scan(&r.Space, &r.ID, &r.RunID, &r.Thread, &r.CallID, &r.Kind, &r.Tool, &r.Digest, &body,
+	err := scan(&r.Space, &r.ID, &r.RunID, &r.Thread, &r.CallID, &r.Kind, &r.Tool, &r.Digest,
+		&r.Agent, &r.Initiator, (*texts)(&r.People), (*texts)(&r.Teams), &r.Text,
 		&created, &expires, &decided, &useBy, &r.DecidedBy, &r.State)
 	if err != nil {
 		return ringi.RequestRow{}, found(err)
 	}
-	r.Body = body
 	r.CreatedAt, r.ExpiresAt = time.Time(created), time.Time(expires)
 	r.DecidedAt, r.UseBy = time.Time(decided), time.Time(useBy)
 	return r, nil

@@ -27,6 +27,8 @@ type writer struct {
 	accepted int64
 	// Room for the arguments of a statement.
 	moveArgs, changeArgs []any
+	// terms is room for those of a request.
+	terms []byte
 }
 
 // loop writes groups until the queue is closed and empty.

@@ -3,6 +3,7 @@ package storetest
 import (
 	"crypto/sha256"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ringi-dev/ringi"
@@ -93,7 +94,7 @@ func asked(row ringi.RunRow, id string, created time.Time) ringi.RequestRow {
 	return ringi.RequestRow{
 		Space: row.Space, ID: id, RunID: row.ID, Thread: row.Thread, CallID: "call_" + id,
 		Kind: ringi.KindApproval, Tool: "send_mail", State: ringi.Pending, Digest: "digest of " + id,
-		Body:      fmt.Appendf(nil, `{"id":%q}`, id),
+		Agent: "clerk", Initiator: "ivy", People: []string{"ada"}, Teams: []string{"desk"}, Text: "send_mail clerk " + strings.ToLower(id),
 		CreatedAt: created, ExpiresAt: created.Add(72 * time.Hour),
 	}
 }

@@ -176,7 +176,7 @@ func (g *stage) state(c *ringi.Commit) map[string]any {
 			g.t.Fatal(err)
 		}
 		for i := range reqs {
-			reqs[i].Body = bytes.Clone(reqs[i].Body)
+			reqs[i].People, reqs[i].Teams = slices.Clone(reqs[i].People), slices.Clone(reqs[i].Teams)
 		}
 		all["requests of "+sp] = slices.Clone(reqs)
 	}

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,7 +38,8 @@ func whatWentIn(t *testing.T, g *stage) {
 	g.commit(c)
 	spoil(c.Records)
 	for i := range c.Requests {
-		c.Requests[i].Body[0] = 'X'
+		c.Requests[i].People[0] = "spoilt"
+		c.Requests[i].Teams[0] = "spoilt"
 		c.Requests[i].ID = "spoilt"
 	}
 	c.Tools["digest of req_2"][0] = 'X'
@@ -77,7 +79,7 @@ func whatCameOut(t *testing.T, g *stage) {
 	script[0].Row.Status = "spoilt"
 	for _, rows := range [][]ringi.RequestRow{g.list(ringi.RequestQuery{Space: space}), {g.request("req_1")}} {
 		for i := range rows {
-			rows[i].Body[0] = 'X'
+			rows[i].People[0], rows[i].Teams[0] = "spoilt", "spoilt"
 			rows[i].State = "spoilt"
 		}
 	}
@@ -107,9 +109,9 @@ func appendingReachesNoNeighbour(t *testing.T, g *stage) {
 	_ = append(run.Records, ringi.Record{Kind: "spoilt"})
 	sameRecords(t, run.Records, want)
 	rows := g.list(ringi.RequestQuery{Space: space})
-	_ = append(rows[0].Body, strings.Repeat("X", 64)...)
-	if got := string(rows[1].Body); got != `{"id":"req_2"}` {
-		t.Errorf("the second body is %s", got)
+	_ = append(rows[0].People, "spoilt")
+	if got := rows[1].People; !slices.Equal(got, []string{"ada"}) {
+		t.Errorf("the second request's people are %q", got)
 	}
 	g.commit(settle(row, ringi.EventCancelRequested))
 	sameRecords(t, g.load("run_1").Records[:row.Seq], want)

@@ -161,11 +161,11 @@ func stealRequest(t *testing.T, steal func(*testing.T) (*stage, Thief)) {
 	g.ask("run_1", "thr_1", "req_1")
 	want := g.request("req_1")
 	err := th.SetRequest(space, "req_1", func(r *ringi.RequestRow) {
-		r.State, r.DecidedBy, r.Digest, r.Body = ringi.Granted, "nobody", "forged", []byte(`{}`)
+		r.State, r.DecidedBy, r.Digest, r.People = ringi.Granted, "nobody", "forged", []string{"eve"}
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want.State, want.DecidedBy, want.Digest, want.Body = ringi.Granted, "nobody", "forged", []byte(`{}`)
+	want.State, want.DecidedBy, want.Digest, want.People = ringi.Granted, "nobody", "forged", []string{"eve"}
 	same(t, "the request", g.request("req_1"), want)
 }

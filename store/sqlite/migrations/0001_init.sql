@@ -58,7 +58,10 @@ CREATE TABLE records (
 ) STRICT;
 CREATE UNIQUE INDEX records_run ON records (space, run, seq);
 
--- The inbox: a projection of the log, never the source of a grant.
+-- The inbox: a projection of the log, never the source of a grant. The row
+-- number follows created_at (2,048 rows a microsecond), so that what is found by
+-- row numbers comes in the inbox's order. people and teams are JSON lists, ''
+-- for an empty one.
 CREATE TABLE requests (
   n          INTEGER PRIMARY KEY,
   space      TEXT    NOT NULL,
@@ -70,7 +73,11 @@ CREATE TABLE requests (
   tool       TEXT    NOT NULL,
   state      TEXT    NOT NULL,
   digest     TEXT    NOT NULL,
-  body       BLOB,
+  agent      TEXT    NOT NULL,
+  initiator  TEXT    NOT NULL,
+  people     TEXT    NOT NULL,
+  teams      TEXT    NOT NULL,
+  text       TEXT    NOT NULL,
   created_at INTEGER NOT NULL,
   expires_at INTEGER,
   decided_at INTEGER,
@@ -82,6 +89,16 @@ CREATE UNIQUE INDEX requests_id ON requests (space, id);
 -- past its time is passed over without a look at its row.
 CREATE INDEX requests_state ON requests (space, state, created_at, id, expires_at);
 CREATE INDEX requests_run ON requests (space, run);
+-- The inbox by deadline; none comes last.
+CREATE INDEX requests_soonest ON requests (space, ifnull(expires_at, 9223372036854775807), created_at, id)
+  WHERE state = 'pending';
+
+-- What requests are found by: one document a request, of terms that stand for
+-- its columns and for the pieces of its text; see terms.go. Nothing is kept but
+-- which rows have a term, and what is deleted goes at once (secure-delete).
+CREATE VIRTUAL TABLE request_terms USING fts5 (
+  terms, content = '', columnsize = 0, detail = none, tokenize = 'ascii');
+INSERT INTO request_terms (request_terms, rank) VALUES ('secure-delete', 1);
 
 -- Heartbeats: an owner lives until its time.
 CREATE TABLE owners (
