@@ -50,6 +50,7 @@ func Exercise(t *testing.T, open func(t *testing.T, o Options) ringi.Store, f Fe
 		{"Leases", leases},
 		{"Requests", requests},
 		{"Lists", lists},
+		{"Search", search},
 		{"Threads", threads},
 		{"Transcripts", transcripts},
 		{"Runnable", runnable},

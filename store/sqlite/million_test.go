@@ -1,0 +1,187 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ringi-dev/ringi"
+)
+
+// BenchmarkMillion asks for pages of 50 among a million pending requests, in
+// ways that suit the indices and in ways that do not, and reports the p50 and
+// p99 of each. It makes its store once, in some minutes.
+func BenchmarkMillion(b *testing.B) {
+	if testing.Short() {
+		b.Skip("it makes a million requests")
+	}
+	path := million(b)
+	s, err := Open(path, Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	ctx := context.Background()
+	middle, err := s.Requests(ctx, ringi.RequestQuery{Space: "default", Search: "n500000n"})
+	if err != nil || len(middle) != 1 {
+		b.Fatalf("%d rows, %v", len(middle), err)
+	}
+	if all, err := s.RequestCount(ctx, ringi.RequestQuery{Space: "default"}, 0); err != nil || all != 1000 {
+		b.Fatalf("%d are counted, %v", all, err)
+	}
+	eve := ringi.Principal{ID: "eve", Teams: []string{"team7", "none"}}
+	for _, c := range []struct {
+		name string
+		q    ringi.RequestQuery
+		want int
+	}{
+		{"list", ringi.RequestQuery{}, 50},
+		{"middle", ringi.RequestQuery{After: middle[0].ID}, 50},
+		{"common tool", ringi.RequestQuery{Tool: "tool0"}, 50},
+		{"rare tool", ringi.RequestQuery{Tool: "rare"}, 10},
+		{"rare kind", ringi.RequestQuery{Kind: ringi.KindOutcome}, 50},
+		{"no such agent", ringi.RequestQuery{Agent: "nobody"}, 0},
+		{"tool and agent that never meet", ringi.RequestQuery{Tool: "tool0", Agent: "agent1"}, 0},
+		{"initiator", ringi.RequestQuery{Initiator: "user777"}, 50},
+		{"initiator and tool", ringi.RequestQuery{Initiator: "user777", Tool: "tool3"}, 50},
+		{"for a person", ringi.RequestQuery{For: ringi.Principal{ID: "person99"}}, 50},
+		{"for a person and his teams", ringi.RequestQuery{For: eve}, 50},
+		{"for him, of a tool and agent", ringi.RequestQuery{For: eve, Tool: "tool7", Agent: "agent0"}, 50},
+		{"common word", ringi.RequestQuery{Search: "customer"}, 50},
+		{"one row's word", ringi.RequestQuery{Search: "n987654n"}, 1},
+		{"inside of a word", ringi.RequestQuery{Search: "98765"}, 11},
+		{"no row's word", ringi.RequestQuery{Search: "xylophone"}, 0},
+		{"words that never meet", ringi.RequestQuery{Search: "even-handed odd-numbered"}, 0},
+		{"many words", ringi.RequestQuery{Search: "please send the money back to the customer user4321"}, 50},
+		{"two letters that are rare", ringi.RequestQuery{Search: "zq"}, 10},
+		{"two letters of few rows", ringi.RequestQuery{Search: "77", Tool: "rare"}, -1},
+		{"word for a person", ringi.RequestQuery{Search: "user432", For: eve}, 50},
+		{"spaced letters", ringi.RequestQuery{Search: "漢字"}, 50},
+	} {
+		for _, order := range []ringi.RequestOrder{ringi.OldestFirst, ringi.NewestFirst, ringi.SoonestFirst} {
+			c.q.Space, c.q.Order = "default", order
+			name := strings.ReplaceAll(c.name+"/"+string(order), " ", "_")
+			b.Run(strings.TrimSuffix(name, "/"), func(b *testing.B) {
+				var took []time.Duration
+				for b.Loop() {
+					start := time.Now()
+					rows, err := s.Requests(ctx, c.q)
+					took = append(took, time.Since(start))
+					if err != nil || c.want >= 0 && len(rows) != c.want {
+						b.Fatalf("%d rows, %v; want %d", len(rows), err, c.want)
+					}
+				}
+				slices.Sort(took)
+				b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+				b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+			})
+		}
+	}
+}
+
+// million makes the store of the benchmark once a process.
+func million(b *testing.B) string {
+	b.Helper()
+	millionOnce.Do(func() {
+		dir, err := os.MkdirTemp("", "ringi-million-")
+		if err != nil {
+			b.Fatal(err)
+		}
+		millionDir = dir
+		start := time.Now()
+		if err := fillMillion(filepath.Join(dir, "ringi.db"), 1_000_000); err != nil {
+			b.Fatal(err)
+		}
+		info, _ := os.Stat(filepath.Join(dir, "ringi.db"))
+		b.Logf("made in %s, %d MiB", time.Since(start).Round(time.Second), info.Size()>>20)
+	})
+	return filepath.Join(millionDir, "ringi.db")
+}
+
+var (
+	millionOnce sync.Once
+	millionDir  string
+)
+
+// fillMillion writes n pending requests as commits do, many in a transaction.
+func fillMillion(path string, n int) error {
+	s, err := Open(path, Options{})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	dice := rand.New(rand.NewPCG(1, 2))
+	at := time.Now().Add(-time.Hour).Truncate(time.Microsecond)
+	const some = 20_000
+	for i := 0; i < n; i += some {
+		c := first(fmt.Sprintf("run_%d", i))
+		c.Row.Agent = "agent"
+		if err := s.Commit(context.Background(), c); err != nil {
+			return err
+		}
+		err := s.write(context.Background(), 0, func(w *writer) error {
+			for j := i; j < min(i+some, n); j++ {
+				at = at.Add(time.Duration(1+dice.IntN(5000)) * time.Microsecond)
+				r := millionth(dice, j, at)
+				r.RunID, r.Thread = c.RunID, c.Row.Thread
+				if err := w.insertRequest(c, &r); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func millionth(dice *rand.Rand, i int, at time.Time) ringi.RequestRow {
+	const letters = "0123456789abcdefghjkmnprstvwxy"
+	id := func() string {
+		b := []byte("01kbfh7")
+		for range 19 {
+			b = append(b, letters[dice.IntN(len(letters))])
+		}
+		return string(b)
+	}
+	r := ringi.RequestRow{Space: "default", ID: "req_" + id() + "_1_0", CallID: "call_" + id(), Kind: ringi.KindApproval,
+		State: ringi.Pending, Digest: id() + id(), CreatedAt: at, ExpiresAt: at.Add(72 * time.Hour)}
+	tool := dice.IntN(10)
+	r.Tool, r.Agent = fmt.Sprint("tool", tool), fmt.Sprint("agent", (tool+2*dice.IntN(5))%10) // of the same parity
+	user := dice.IntN(5000)
+	r.Initiator = fmt.Sprint("user", user)
+	half := "even-handed"
+	switch {
+	case i%2 == 1:
+		half = "odd-numbered"
+	case i%1000 == 500:
+		r.Kind, r.ExpiresAt = ringi.KindOutcome, time.Time{}
+	}
+	switch dice.IntN(4) {
+	case 0:
+		r.People = []string{fmt.Sprint("person", dice.IntN(2000)), "boss"}
+	case 1, 2:
+		r.Teams = []string{fmt.Sprint("team", dice.IntN(500))}
+	default:
+		r.People = []string{"boss"}
+	}
+	word := ""
+	switch {
+	case i%100_000 == 99_998:
+		r.Tool, word = "rare", "azqb"
+	case i%5000 == 4000:
+		word = "漢字です"
+	}
+	r.Text = strings.ToLower(fmt.Sprintf("%s %s %s %s %s please send the money back to the customer order n%dn %s %s",
+		r.Tool, r.Agent, r.ID, r.CallID, r.Initiator, i, half, word))
+	return r
+}
