@@ -53,7 +53,7 @@ type RequestService interface {
 	Decide(ctx context.Context, d Decision) (Settled, error)
 	// Request returns one request, read from the checked log.
 	Request(ctx context.Context, id string) (ApprovalRequest, error)
-	// Requests lists requests, oldest first.
+	// Requests lists requests, in the order that q asks for.
 	Requests(ctx context.Context, q RequestQuery) (RequestPage, error)
 	// TakeBack takes an approval back until it is spent: by its author, or an
 	// admin.

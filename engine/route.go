@@ -193,9 +193,14 @@ func (r *Router) Request(ctx context.Context, id string) (ringi.ApprovalRequest,
 	return r.ofRequest(ctx, id).Request(ctx, id)
 }
 
-// Requests lists requests of all agents, oldest first.
+// Requests lists requests of all agents, in the order that q asks for.
 func (r *Router) Requests(ctx context.Context, q ringi.RequestQuery) (ringi.RequestPage, error) {
 	return r.bare.Requests(ctx, q)
+}
+
+// RequestCount counts requests of all agents, up to limit.
+func (r *Router) RequestCount(ctx context.Context, q ringi.RequestQuery, limit int) (int, error) {
+	return r.bare.RequestCount(ctx, q, limit)
 }
 
 // TakeBack takes an approval back until it is spent.

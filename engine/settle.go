@@ -521,8 +521,9 @@ func (e *Engine) Request(ctx context.Context, id string) (ringi.ApprovalRequest,
 	return v, nil
 }
 
-// Requests lists requests, oldest first: each is read from its run's checked
-// log, and one whose run is corrupt is left out and logged.
+// Requests lists requests, in the order that q asks for: the store's rows say
+// which, and each is read from its run's checked log, a run once. One whose run
+// is corrupt is left out and logged.
 func (e *Engine) Requests(ctx context.Context, q ringi.RequestQuery) (ringi.RequestPage, error) {
 	var page ringi.RequestPage
 	q.Space = e.cfg.Space
@@ -530,14 +531,19 @@ func (e *Engine) Requests(ctx context.Context, q ringi.RequestQuery) (ringi.Requ
 	if err != nil {
 		return page, fmt.Errorf("list requests: %w", err)
 	}
-	var s *state
-	for _, row := range rows {
-		if s == nil || s.id != row.RunID {
+	runs := map[string]*state{}
+	for i := range rows {
+		row := &rows[i]
+		s, loaded := runs[row.RunID]
+		if !loaded {
 			if s, err = e.load(ctx, row.Space, row.RunID); err != nil {
 				e.log.Warn("list request", "request", row.ID, "error", err)
 				s = nil
-				continue
 			}
+			runs[row.RunID] = s
+		}
+		if s == nil {
+			continue
 		}
 		if r := s.request(row.ID); r != nil {
 			v := e.view(ctx, s, r)
@@ -554,4 +560,15 @@ func (e *Engine) Requests(ctx context.Context, q ringi.RequestQuery) (ringi.Requ
 		page.Next = rows[len(rows)-1].ID
 	}
 	return page, nil
+}
+
+// RequestCount counts the rows of requests that Requests would list were it not
+// for Limit and After, up to limit (0: 1,000; at most 1,000). It reads no log.
+func (e *Engine) RequestCount(ctx context.Context, q ringi.RequestQuery, limit int) (int, error) {
+	q.Space = e.cfg.Space
+	n, err := e.store.RequestCount(ctx, q, limit)
+	if err != nil {
+		return 0, fmt.Errorf("count requests: %w", err)
+	}
+	return n, nil
 }

@@ -13,11 +13,13 @@ import (
 func newPendingCommand(e *env) *cobra.Command {
 	var q ringi.RequestQuery
 	var states []string
+	var who string
 	cmd := &cobra.Command{
 		Use:   "pending",
 		Short: "List the requests that wait for a person",
 		Example: "  ringi pending --store sqlite:ringi.db\n" +
-			"  ringi pending --run run_01k… --state pending,approved,denied --json",
+			"  ringi pending --run run_01k… --state pending,approved,denied --json\n" +
+			"  ringi pending --tool refund_order --search 'a-1017 ana@example.com' --for os:1000@host,team:finance",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, name := range states {
@@ -30,6 +32,10 @@ func newPendingCommand(e *env) *cobra.Command {
 			if q.Limit < 1 || q.Limit > 1000 {
 				return usagef("--limit takes 1 to 1000")
 			}
+			if err := q.Check(); err != nil {
+				return usagef("--search: %v", err)
+			}
+			q.For.ID, q.For.Teams = forWhom(who)
 			return e.pending(cmd.Context(), q)
 		},
 	}
@@ -37,9 +43,28 @@ func newPendingCommand(e *env) *cobra.Command {
 	flags.StringVar(&q.RunID, "run", "", "only those of this run")
 	flags.StringVar(&q.Thread, "thread", "", "only those of this thread")
 	flags.StringSliceVar(&states, "state", []string{"pending"}, "only those in these states: "+joined(requestStates))
+	flags.StringVar(&q.Tool, "tool", "", "only those of this tool")
+	flags.StringVar(&q.Agent, "agent", "", "only those of this agent")
+	flags.StringVar(&q.Search, "search", "", "only those with all these words, anywhere in tool, agent, ids and the texts of the input")
+	flags.StringVar(&who, "for", "", "only those that this principal may decide by name, as `id,team:a,team:b`; those that name nobody too")
 	flags.IntVar(&q.Limit, "limit", 50, "at most so many, 1 to 1000")
 	flags.StringVar(&q.After, "after", "", "go on behind this request")
 	return cmd
+}
+
+// forWhom reads a principal's id and teams: parts that begin with "team:" are
+// teams.
+func forWhom(text string) (id string, teams []string) {
+	for part := range strings.SplitSeq(text, ",") {
+		if team, ok := strings.CutPrefix(part, "team:"); ok {
+			teams = append(teams, team)
+		} else if id == "" {
+			id = part
+		} else {
+			id += "," + part // an id may hold a comma
+		}
+	}
+	return id, teams
 }
 
 var requestStates = []ringi.RequestState{ringi.Pending, ringi.Granted, ringi.Refused, ringi.Expired, ringi.Withdrawn, ringi.Stale, ringi.Spent}

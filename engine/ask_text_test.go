@@ -1,0 +1,143 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/ringi-dev/ringi"
+)
+
+// textOf makes a run that asks for one call of a tool with these schemas, and
+// returns the row of its request.
+func textOf(t *testing.T, input, required, call string) ringi.RequestRow {
+	t.Helper()
+	w := newWorld(t)
+	w.tool(ringi.Tool{Name: "Send_Mail", Effect: ringi.NonIdempotentWrite, InputSchema: json.RawMessage(input), InputRequired: json.RawMessage(required)}, nil)
+	w.cfg.Agent = "Clerk"
+	w.says(calls("Send_Mail", call))
+	res := w.run(w.engine(), ringi.RunStart{By: ana})
+	row, err := w.store.Request(t.Context(), "default", res.Pending[0].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return row
+}
+
+// S-34: a search finds tool, agent, ids and texts, and nothing of a key that a
+// schema marks as secret.
+func TestS34_SecretsAreNotSearched(t *testing.T) {
+	for _, tt := range []struct{ name, input, required, call, want string }{
+		{"texts at any depth, numbers and keys not",
+			`{"type":"object"}`, ``, `{"to":"Ana@Example.com","n":12345,"list":["One","TWO",{"b":"four","a":"three"}],"on":true,"no":null}`,
+			"one two three four ana@example.com"},
+		{"marked keys",
+			`{"type":"object","properties":{"to":{"type":"string"},"pin":{"type":"string","writeOnly":true},"word":{"type":"string","format":"password"},
+				"tok":{"type":"string","x-sensitive":true}}}`, ``, `{"to":"ana","pin":"MARK","word":"MARK","tok":"MARK"}`, "ana"},
+		{"a mark below a key",
+			`{"type":"object","properties":{"to":{"type":"string"},"login":{"type":"object","properties":{"user":{"type":"string"},"word":{"type":"string","format":"password"}}}}}`, ``,
+			`{"to":"ana","login":{"user":"MARK","word":"MARK"}}`, "ana"},
+		{"a mark that a reference leads to",
+			`{"type":"object","$defs":{"pin":{"type":"string","writeOnly":true}},"properties":{"to":{"type":"string"},"pin":{"$ref":"#/$defs/pin"}}}`, ``,
+			`{"to":"ana","pin":"MARK"}`, "ana"},
+		{"a mark on keys without a name",
+			`{"type":"object","properties":{"to":{"type":"string"}},"additionalProperties":{"type":"string","writeOnly":true}}`, ``,
+			`{"to":"MARK","other":"MARK"}`, ""},
+		{"a mark in the person's schema",
+			`{"type":"object","properties":{"to":{"type":"string"},"code":{"type":"string"}}}`,
+			`{"type":"object","additionalProperties":false,"required":["code"],"properties":{"code":{"type":"string","writeOnly":true}}}`,
+			`{"to":"ana"}`, "ana"},
+		{"control characters and blanks", `{"type":"object"}`, ``, `{"to":"a\u0000b\n\n\tc\u3000d\u001b[1m"}`, "a b c d [1m"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			row := textOf(t, tt.input, tt.required, tt.call)
+			want := strings.TrimSpace(strings.ToLower("send_mail clerk " + row.ID + " " + row.CallID + " " + tt.want))
+			if row.Text != want {
+				t.Errorf("the text is\n%q, want\n%q", row.Text, want)
+			}
+			if row.Agent != "Clerk" || row.Tool != "Send_Mail" || row.Initiator != ana.ID {
+				t.Errorf("the row is %+v", row)
+			}
+		})
+	}
+}
+
+// S-34: what a person typed is no more to be found than what a model wrote.
+func TestS34_TypedSecretsAreNotSearched(t *testing.T) {
+	w := newWorld(t)
+	w.askMarked()
+	w.says(calls("transfer", `{"to":"Bob"}`))
+	e := w.engine()
+	_, pending := w.pendingOf(e, 1)
+	w.decide(e, pending[0].Fill(ana, json.RawMessage(`{"code":"739-114","note":"for the rent"}`)))
+	page, err := e.Requests(t.Context(), ringi.RequestQuery{Search: "RENT bob"})
+	if err != nil || len(page.Requests) != 1 || page.Requests[0].ProposedBy != ana.ID {
+		t.Errorf("%d requests are found, %v", len(page.Requests), err)
+	}
+	for _, code := range []string{"739-114", "739", "114"} {
+		if n, err := e.RequestCount(t.Context(), ringi.RequestQuery{Search: code}, 0); err != nil || n != 0 {
+			t.Errorf("%d requests are found by the code, %v", n, err)
+		}
+	}
+}
+
+// A text is at most 2 KiB and ends with a whole character.
+func TestRequestTextIsBounded(t *testing.T) {
+	for _, long := range []string{strings.Repeat("x", 5000), strings.Repeat("\u9001", 3000), strings.Repeat("a \U0001d50a", 2000), strings.Repeat("\u0130", 2000)} {
+		in, _ := json.Marshal(map[string]any{"a": long, "b": []string{long, "behind"}})
+		row := textOf(t, `{"type":"object"}`, ``, string(in))
+		if n := len(row.Text); n > 2<<10 || n < 2<<10-4 || !utf8.ValidString(row.Text) {
+			t.Errorf("%d bytes, ending with %q", n, row.Text[n-8:])
+		}
+	}
+}
+
+// The row says who may decide and who asked, so that a list for somebody needs
+// no log; a successor says it anew.
+func TestRequestsForSomebody(t *testing.T) {
+	w := newWorld(t)
+	w.tool(ringi.Tool{Name: "wire", Effect: ringi.NonIdempotentWrite, Deciders: ringi.Deciders{People: []string{"person:cfo"}, Teams: []string{"finance"}}}, nil)
+	w.says(calls("wire", `{}`, "pay", `{}`))
+	e := w.engine()
+	res := w.run(e, ringi.RunStart{By: ana})
+	if len(res.Pending) != 2 {
+		t.Fatalf("%d requests wait", len(res.Pending))
+	}
+	tools := func(q ringi.RequestQuery) (names []string) {
+		page, err := e.Requests(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range page.Requests {
+			names = append(names, r.Call.Tool)
+		}
+		return names
+	}
+	for _, tt := range []struct {
+		who  ringi.Principal
+		want []string
+	}{
+		{ringi.Principal{ID: "person:cfo"}, []string{"wire", "pay"}},
+		{ringi.Principal{ID: "eve", Teams: []string{"finance"}}, []string{"wire", "pay"}},
+		{ringi.Principal{ID: "eve"}, []string{"pay"}},
+	} {
+		if got := tools(ringi.RequestQuery{For: tt.who}); !slices.Equal(got, tt.want) {
+			t.Errorf("for %+v: %q, want %q", tt.who, got, tt.want)
+		}
+	}
+	wire := res.Pending[slices.IndexFunc(res.Pending, func(r ringi.ApprovalRequest) bool { return r.Call.Tool == "wire" })]
+	if _, err := e.Reassign(t.Context(), wire.ID, ringi.Deciders{People: []string{"eve"}}, ringi.Principal{ID: "root", Kind: ringi.Person, Admin: true, Auth: "test"}, "on leave"); err != nil {
+		t.Fatal(err)
+	}
+	if got := tools(ringi.RequestQuery{For: ringi.Principal{ID: "person:cfo"}, Tool: "wire"}); got != nil {
+		t.Errorf("the one who handed it over still finds %q", got)
+	}
+	if got := tools(ringi.RequestQuery{For: ringi.Principal{ID: "eve"}, Order: ringi.NewestFirst}); !slices.Contains(got, "wire") {
+		t.Errorf("the one it was handed to finds %q", got)
+	}
+	if got := tools(ringi.RequestQuery{Initiator: ana.ID, Tool: "pay"}); !slices.Equal(got, []string{"pay"}) {
+		t.Errorf("by initiator: %q", got)
+	}
+}
