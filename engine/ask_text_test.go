@@ -1,13 +1,18 @@
 package engine_test
 
 import (
+	"context"
 	"encoding/json"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/engine"
+	"github.com/ringi-dev/ringi/store/sqlite"
 )
 
 // textOf makes a run that asks for one call of a tool with these schemas, and
@@ -139,5 +144,71 @@ func TestRequestsForSomebody(t *testing.T) {
 	}
 	if got := tools(ringi.RequestQuery{Initiator: ana.ID, Tool: "pay"}); !slices.Equal(got, []string{"pay"}) {
 		t.Errorf("by initiator: %q", got)
+	}
+}
+
+// loading counts the runs that an engine reads.
+type loading struct {
+	ringi.Store
+	n atomic.Int64
+}
+
+func (l *loading) Load(ctx context.Context, space, runID string) (*ringi.StoredRun, error) {
+	l.n.Add(1)
+	return l.Store.Load(ctx, space, runID)
+}
+
+// A page reads the log of each of its runs once, in whatever order their
+// requests stand on it, and a count reads none.
+func TestAPageReadsARunOnce(t *testing.T) {
+	w := newWorld(t)
+	store := &loading{Store: w.store}
+	w.cfg.Store = store
+	w.says(calls("pay", `{"n":1}`, "pay", `{"n":2}`, "pay", `{"n":3}`), calls("pay", `{"n":4}`, "put", `{"n":5}`))
+	e := w.engine()
+	w.run(e, ringi.RunStart{})
+	w.run(e, ringi.RunStart{}) // at the same time: their requests stand by their ids
+	store.n.Store(0)
+	for _, q := range []ringi.RequestQuery{{}, {Order: ringi.NewestFirst}, {Order: ringi.SoonestFirst, Tool: "pay"}, {Search: "pay"}} {
+		store.n.Store(0)
+		page, err := e.Requests(t.Context(), q)
+		if err != nil || len(page.Requests) < 4 {
+			t.Fatalf("%d requests, %v", len(page.Requests), err)
+		}
+		if n := store.n.Load(); n != 2 {
+			t.Errorf("%+v: %d loads of 2 runs", q, n)
+		}
+		store.n.Store(0)
+		n, err := e.RequestCount(t.Context(), q, 0)
+		if err != nil || n != len(page.Requests) || store.n.Load() != 0 {
+			t.Errorf("%+v: %d are counted with %d loads, %v; the page has %d", q, n, store.n.Load(), err, len(page.Requests))
+		}
+	}
+}
+
+// BenchmarkRequestsPage reads a page of 50 requests of 50 runs, or of 17 that
+// asked three times each.
+func BenchmarkRequestsPage(b *testing.B) {
+	for name, calls := range map[string]int{"one": 1, "three": 3} {
+		b.Run(name, func(b *testing.B) {
+			store, err := sqlite.Open(filepath.Join(b.TempDir(), "ringi.db"), sqlite.Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer store.Close()
+			e := benchEngine(b, engine.Config{Model: steps("refund", 1, calls), Store: store, Keyring: keyring(b)})
+			for range 60 {
+				if _, err := e.Run(b.Context(), ask); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				page, err := e.Requests(b.Context(), ringi.RequestQuery{Tool: "refund"})
+				if err != nil || len(page.Requests) != 50 {
+					b.Fatalf("%d requests, %v", len(page.Requests), err)
+				}
+			}
+		})
 	}
 }

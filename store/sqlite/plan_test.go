@@ -48,10 +48,12 @@ func TestQueryPlans(t *testing.T) {
 		"newest":  {func() (string, []any) { return requests(ringi.RequestQuery{Order: ringi.NewestFirst}, page) }, "requests_state", false},
 		"soonest": {func() (string, []any) { return requests(ringi.RequestQuery{Order: ringi.SoonestFirst}, page) }, "requests_soonest", false},
 		"terms": {func() (string, []any) {
-			return termsQuery(&ringi.RequestQuery{Space: "default"}, "a", nil, now)
+			query, args := termsQuery(&ringi.RequestQuery{Space: "default", Tool: "pay"}, "a", page)
+			return "SELECT n" + query + " ORDER BY request_terms.rowid", args
 		}, "PRIMARY KEY", false},
 		"terms, newest": {func() (string, []any) {
-			return termsQuery(&ringi.RequestQuery{Space: "default", Order: ringi.NewestFirst}, "a", page, now)
+			query, args := termsQuery(&ringi.RequestQuery{Space: "default", Order: ringi.NewestFirst}, "a", page)
+			return "SELECT n" + query + " ORDER BY request_terms.rowid DESC", args
 		}, "PRIMARY KEY", false},
 		"requests of a run":    {func() (string, []any) { return requests(ringi.RequestQuery{RunID: "run_1"}, page) }, "requests_run", true},
 		"requests of a thread": {func() (string, []any) { return requests(ringi.RequestQuery{Thread: "thr_1"}, nil) }, "requests_run", true},

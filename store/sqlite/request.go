@@ -2,6 +2,8 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -71,13 +73,15 @@ func (s *Store) list(ctx context.Context, q ringi.RequestQuery, after *ringi.Req
 	found := &page{q: &q, matches: q.Matcher(), limit: limit}
 	switch {
 	case !q.Filters():
-		_, err := s.walk(ctx, found, after, limit)
+		query, args := requestsQuery(requestColumns+", ", q, after, s.now(), limit)
+		err := s.collect(ctx, found, after, query, args)
 		return found.rows, err
 	case q.RunID != "" || q.Thread != "":
 		_, err := s.walk(ctx, found, after, math.MaxInt32)
 		return found.rows, err
 	}
-	return found.rows, s.search(ctx, found, after)
+	err := s.search(ctx, found, after)
+	return found.rows, err
 }
 
 // page collects rows that match, in the order of the query.
@@ -86,34 +90,90 @@ type page struct {
 	matches func(*ringi.RequestRow) bool
 	limit   int
 	rows    []ringi.RequestRow
+	// byNumber is set where rows come in the order of their numbers.
+	byNumber bool
 }
 
 func (p *page) full() bool { return len(p.rows) >= p.limit }
 
 // walk looks at up to most rows behind after, in the order of the query, until
-// the page is full. It returns the last row that it looked at, nil where it has
-// seen the last one that there is.
+// the page is full. It returns the last row that it has looked at, nil where
+// there is none behind it. The index gives the rows, and what they are held
+// against is asked of SQLite before one is read.
 func (s *Store) walk(ctx context.Context, p *page, after *ringi.RequestRow, most int) (*ringi.RequestRow, error) {
-	query, args := requestsQuery(requestColumns+", ", *p.q, after, s.now(), most)
+	inner, args := requestsQuery("n AS m, created_at, id, expires_at, ", *p.q, after, s.now(), most)
+	where, whereArgs := conditions(p.q)
+	err := s.collect(ctx, p, after, `SELECT `+requestColumns+`, shown FROM (SELECT m, shown FROM (`+inner+`))
+		CROSS JOIN requests ON n = m WHERE true`+where, append(slices.Clone(args), whereArgs...))
+	if err != nil || p.full() || most == math.MaxInt32 {
+		return nil, err
+	}
+	var last ringi.RequestRow
+	var created, expires moment
+	err = s.read.QueryRowContext(ctx, `SELECT created_at, id, expires_at FROM (`+inner+`) LIMIT 1 OFFSET ?`, append(args, most-1)...).
+		Scan(&created, &last.ID, &expires)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	last.CreatedAt, last.ExpiresAt = time.Time(created), time.Time(expires)
+	return &last, err
+}
+
+// collect adds the rows of a query that match, up to a full page. A page whose
+// query is in the order of creation by row numbers is read on to the last row
+// of the same microsecond: see byTerms.
+func (s *Store) collect(ctx context.Context, p *page, behind *ringi.RequestRow, query string, args []any) error {
 	rows, err := s.read.QueryContext(ctx, query, args...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer rows.Close()
-	seen := 0
-	var last ringi.RequestRow
-	for ; rows.Next() && !p.full(); seen++ {
-		if last, err = requestRow(rows.Scan); err != nil {
-			return nil, err
+	for rows.Next() {
+		r, err := requestRow(rows.Scan)
+		if err != nil {
+			return err
 		}
-		if p.matches(&last) {
-			p.rows = append(p.rows, last)
+		if p.full() && !(p.byNumber && p.rows[len(p.rows)-1].CreatedAt.Equal(r.CreatedAt)) {
+			break
+		}
+		if p.matches(&r) && (behind == nil || p.q.Compare(&r, behind) > 0) {
+			p.rows = append(p.rows, r)
+		}
+		if p.full() && !p.byNumber {
+			break
 		}
 	}
-	if err := rows.Err(); err != nil || seen < most && !p.full() {
-		return nil, err
+	return rows.Err()
+}
+
+// conditions are those of q on a row's own columns, as far as SQLite can tell:
+// what they let through is held against the query once more.
+func conditions(q *ringi.RequestQuery) (string, []any) {
+	var where strings.Builder
+	var args []any
+	add := func(test string, value ...any) {
+		where.WriteString(` AND ` + test)
+		args = append(args, value...)
 	}
-	return &last, nil
+	for _, c := range [][2]string{{"tool", q.Tool}, {"agent", q.Agent}, {"kind", string(q.Kind)}, {"initiator", q.Initiator}} {
+		if c[1] != "" {
+			add(c[0]+` = ?`, c[1])
+		}
+	}
+	for _, word := range q.Words() {
+		add(`instr(text, ?)`, word)
+	}
+	if p := q.For; (p.ID != "" || len(p.Teams) > 0) && len(p.Teams) <= mostTeams {
+		some, ids := []string{`people = '' AND teams = ''`}, []any{}
+		if p.ID != "" {
+			some, ids = append(some, `instr(people, ?)`), append(ids, jsonText(p.ID))
+		}
+		for _, team := range p.Teams {
+			some, ids = append(some, `instr(teams, ?)`), append(ids, jsonText(team))
+		}
+		add(`(`+strings.Join(some, ` OR `)+`)`, ids...)
+	}
+	return where.String(), args
 }
 
 // noDeadline stands for none where requests are ordered by their deadlines.
@@ -136,7 +196,7 @@ func requestsQuery(columns string, q ringi.RequestQuery, after *ringi.RequestRow
 		switch state {
 		case ringi.Pending:
 			if q.Order == ringi.SoonestFirst {
-				part(state, state, ` AND ifnull(expires_at, 9223372036854775807) > ?`, now)
+				part(state, state, ` AND deadline > ?`, now)
 				continue
 			}
 			part(state, state, ` AND (expires_at IS NULL OR expires_at > ?)`, now)
@@ -148,11 +208,12 @@ func requestsQuery(columns string, q ringi.RequestQuery, after *ringi.RequestRow
 		}
 	}
 	if len(parts) == 0 { // no state that there is
-		return `SELECT ` + columns + `state FROM requests WHERE space = ? AND id = ''`, []any{q.Space}
+		return `SELECT ` + columns + `state AS shown FROM requests WHERE space = ? AND id = ''`, []any{q.Space}
 	}
 	if len(parts) == 1 {
 		return parts[0], args
 	}
+	order = strings.ReplaceAll(order, `deadline`, `ifnull(expires_at, 9223372036854775807)`) // no column of the parts
 	return `SELECT * FROM (` + strings.Join(parts, ` UNION ALL `) + `)` + order, append(args, limit)
 }
 
@@ -171,7 +232,7 @@ func orderOf(o ringi.RequestOrder) string {
 	case ringi.NewestFirst:
 		return `created_at DESC, id DESC`
 	case ringi.SoonestFirst:
-		return `ifnull(expires_at, 9223372036854775807), created_at, id`
+		return `deadline, created_at, id`
 	}
 	return `created_at, id`
 }
@@ -208,7 +269,7 @@ func requestsWhere(q ringi.RequestQuery, state ringi.RequestState, after *ringi.
 		if !after.ExpiresAt.IsZero() {
 			deadline = after.ExpiresAt.UnixMicro()
 		}
-		return where + ` AND (ifnull(expires_at, 9223372036854775807), created_at, id) > (?, ?, ?)`, append(args, deadline, created, after.ID)
+		return where + ` AND (deadline, created_at, id) > (?, ?, ?)`, append(args, deadline, created, after.ID)
 	}
 	return where + ` AND (created_at, id) > (?, ?)`, append(args, created, after.ID)
 }

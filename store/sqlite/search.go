@@ -1,11 +1,13 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/ringi-dev/ringi"
 )
@@ -13,13 +15,16 @@ import (
 const (
 	// fewRows is how many rows are looked at one by one before terms are asked:
 	// what many rows have is found among them, and where no more are in these
-	// states all is.
-	fewRows = 1500
+	// states all is. A word of one or two characters is the beginning of many
+	// terms, so that there more rows come first.
+	fewRows, moreRows = 500, 2000
 	// mostSorted is how many rows are sorted by their deadlines.
-	mostSorted = 5000
+	mostSorted = 6000
 	// rarePieces is how many pieces of a search the terms are asked for, the
 	// rarest; probe is how many rows of each are counted to find those.
 	rarePieces, probe = 4, 200
+	// sample is how many rows tell how common a word of one or two characters is.
+	sample = 500
 
 	// rowsOfATime is how many requests may have one microsecond.
 	rowsOfATime = 1 << 11
@@ -36,7 +41,11 @@ func rowNumber(created int64) int64 {
 // search fills the page behind after: first row by row, then by terms, whose
 // rows come in the order of their numbers, that of creation.
 func (s *Store) search(ctx context.Context, p *page, after *ringi.RequestRow) error {
-	last, err := s.walk(ctx, p, after, fewRows)
+	few := fewRows
+	if slices.ContainsFunc(p.q.Words(), func(w string) bool { return utf8.RuneCountInString(w) < 3 }) {
+		few = moreRows
+	}
+	last, err := s.walk(ctx, p, after, few)
 	if err != nil || last == nil || p.full() {
 		return err
 	}
@@ -44,68 +53,57 @@ func (s *Store) search(ctx context.Context, p *page, after *ringi.RequestRow) er
 	if err != nil {
 		return err
 	}
-	if terms == "" { // too many teams to ask for
-		_, err := s.walk(ctx, p, last, math.MaxInt32)
-		return err
+	if terms != "" && p.q.Order != ringi.SoonestFirst {
+		return s.byTerms(ctx, p, terms, last)
 	}
-	if p.q.Order != ringi.SoonestFirst {
-		return s.byTerms(ctx, p, terms, last, p.limit)
-	}
-	all := &page{q: p.q, matches: p.matches, limit: mostSorted}
-	if err := s.byTerms(ctx, all, terms, nil, mostSorted); err != nil {
-		return err
-	}
-	if all.full() { // too many: those that are soonest are not far
-		_, err := s.walk(ctx, p, last, math.MaxInt32)
-		return err
-	}
-	for i := range all.rows {
-		if p.q.Compare(&all.rows[i], last) > 0 {
-			p.rows = append(p.rows, all.rows[i])
+	found := mostSorted + 1
+	if terms != "" { // it is empty for too many teams alone
+		err := s.read.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT 1 FROM request_terms WHERE request_terms MATCH ? LIMIT ?)`,
+			terms, mostSorted+1).Scan(&found)
+		if err != nil {
+			return fmt.Errorf("count rows of terms: %w", err)
 		}
 	}
-	p.cut()
-	return nil
-}
-
-// cut sorts what was found and keeps a page of it.
-func (p *page) cut() {
-	slices.SortFunc(p.rows, func(a, b ringi.RequestRow) int { return p.q.Compare(&a, &b) })
-	p.rows = p.rows[:min(len(p.rows), p.limit)]
+	if found == 0 {
+		return nil
+	}
+	if found > mostSorted { // the soonest of so many are not far
+		_, err := s.walk(ctx, p, last, math.MaxInt32)
+		return err
+	}
+	return s.sorted(ctx, p, terms, last)
 }
 
 // byTerms adds the rows that the terms find behind a row, in the order of
 // creation. Rows of one microsecond come in no order: they are read to their
 // last, and sorted.
-func (s *Store) byTerms(ctx context.Context, p *page, terms string, behind *ringi.RequestRow, limit int) error {
-	query, args := termsQuery(p.q, terms, behind, s.now())
-	rows, err := s.read.QueryContext(ctx, query, args...)
-	if err != nil {
-		return err
+func (s *Store) byTerms(ctx context.Context, p *page, terms string, behind *ringi.RequestRow) error {
+	query, args := termsQuery(p.q, terms, behind)
+	down := ``
+	if p.q.Order == ringi.NewestFirst {
+		down = ` DESC`
 	}
-	defer rows.Close()
-	for rows.Next() {
-		r, err := requestRow(rows.Scan)
-		if err != nil {
-			return err
-		}
-		if n := len(p.rows); n >= limit && rowNumber(p.rows[n-1].CreatedAt.UnixMicro()) != rowNumber(r.CreatedAt.UnixMicro()) {
-			break
-		}
-		if p.matches(&r) && (behind == nil || p.q.Compare(&r, behind) > 0) {
-			p.rows = append(p.rows, r)
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	p.cut()
-	return nil
+	p.byNumber = true
+	err := s.collect(ctx, p, behind, `SELECT `+requestColumns+`, iif(state = 'pending' AND expires_at <= ?, 'expired', state)`+query+
+		` ORDER BY request_terms.rowid`+down, append([]any{s.now()}, args...))
+	slices.SortFunc(p.rows, func(a, b ringi.RequestRow) int { return p.q.Compare(&a, &b) })
+	p.rows = p.rows[:min(len(p.rows), p.limit)]
+	return err
+}
+
+// sorted adds the rows that the terms find behind a row, sorted by deadline
+// before they are read.
+func (s *Store) sorted(ctx context.Context, p *page, terms string, behind *ringi.RequestRow) error {
+	query, args := termsQuery(p.q, terms, behind)
+	return s.collect(ctx, p, behind, `SELECT `+requestColumns+`, iif(state = 'pending' AND expires_at <= ?, 'expired', state)
+		FROM (SELECT n AS m`+query+` ORDER BY deadline, created_at, id LIMIT ?) CROSS JOIN requests ON n = m`,
+		append(append([]any{s.now()}, args...), mostSorted))
 }
 
 // termsQuery finds rows by terms. The oldest pending request bounds those that
 // can be pending, so that older ones that are settled are passed over unseen.
-func termsQuery(q *ringi.RequestQuery, terms string, behind *ringi.RequestRow, now int64) (string, []any) {
+// What it selects stands before it, and the order behind it.
+func termsQuery(q *ringi.RequestQuery, terms string, behind *ringi.RequestRow) (string, []any) {
 	var stored []string
 	states := statesOf(*q)
 	for _, state := range states {
@@ -116,23 +114,19 @@ func termsQuery(q *ringi.RequestQuery, terms string, behind *ringi.RequestRow, n
 	}
 	where, args := ` WHERE request_terms MATCH ?`, []any{terms}
 	switch {
-	case behind == nil:
+	case q.Order == ringi.SoonestFirst:
 	case q.Order == ringi.NewestFirst:
 		where, args = where+` AND request_terms.rowid < ?`, append(args, rowNumber(behind.CreatedAt.UnixMicro())+rowsOfATime)
 	default:
 		where, args = where+` AND request_terms.rowid >= ?`, append(args, rowNumber(behind.CreatedAt.UnixMicro()))
 	}
-	if len(states) == 1 && states[0] == ringi.Pending && (behind == nil || q.Order == ringi.NewestFirst) {
+	if len(states) == 1 && states[0] == ringi.Pending && q.Order != ringi.OldestFirst {
 		where += ` AND request_terms.rowid >= (SELECT n FROM requests WHERE space = ? AND state = 'pending' ORDER BY created_at, id LIMIT 1)`
 		args = append(args, q.Space)
 	}
-	down := ``
-	if q.Order == ringi.NewestFirst {
-		down = ` DESC`
-	}
-	return `SELECT ` + requestColumns + `, iif(state = 'pending' AND expires_at <= ?, 'expired', state)
-		FROM request_terms CROSS JOIN requests ON requests.n = request_terms.rowid` + where +
-		` AND state IN (` + strings.Join(stored, ", ") + `) ORDER BY request_terms.rowid` + down, append([]any{now}, args...)
+	tests, testArgs := conditions(q)
+	return ` FROM request_terms CROSS JOIN requests ON requests.n = request_terms.rowid` + where +
+		` AND state IN (` + strings.Join(stored, ", ") + `)` + tests, append(args, testArgs...)
 }
 
 // known is a state that there is; "" for another.
@@ -145,35 +139,88 @@ func known(s ringi.RequestState) ringi.RequestState {
 }
 
 // rarest is the query of terms with the rarest pieces of the search alone: a
-// piece that nearly every row has costs much and narrows little.
+// piece that nearly every row has costs much and narrows little. How rare one is
+// is told by how far its first rows are apart, against how far all are.
 func (s *Store) rarest(ctx context.Context, q *ringi.RequestQuery) (string, error) {
-	pieces, rest := termsOf(*q)
-	if len(pieces) > rarePieces {
-		spread := map[string]int64{}
-		for _, p := range pieces {
-			var n, first, last int64
-			err := s.read.QueryRowContext(ctx, `SELECT count(*), ifnull(min(rowid), 0), ifnull(max(rowid), 0)
-				FROM (SELECT rowid FROM request_terms WHERE request_terms MATCH ? ORDER BY rowid LIMIT ?)`, p, probe).Scan(&n, &first, &last)
-			if err != nil {
-				return "", fmt.Errorf("count rows of a term: %w", err)
-			}
-			spread[p] = last - first
-			if n < probe {
-				spread[p] = math.MaxInt64 - n // there are no more
-			}
-		}
-		slices.SortStableFunc(pieces, func(a, b string) int { return cmpDown(spread[a], spread[b]) })
-		pieces = pieces[:rarePieces]
+	words, terms := termsOf(*q)
+	short, err := s.beginnings(ctx, q, len(words)+len(terms) > 0)
+	if err != nil {
+		return "", err
 	}
-	return strings.Join(append(pieces, rest...), " AND "), nil
+	if terms = append(terms, short...); len(words) == 0 {
+		return strings.Join(terms, " AND "), nil
+	}
+	every, err := s.apart(ctx, `SELECT n AS rowid FROM requests ORDER BY n LIMIT ?`, probe)
+	if err != nil {
+		return "", err
+	}
+	var all []gap
+	for i, pieces := range words {
+		for _, term := range pieces {
+			n, err := s.apart(ctx, `SELECT rowid FROM request_terms WHERE request_terms MATCH ? ORDER BY rowid LIMIT ?`, term, probe)
+			if err != nil {
+				return "", err
+			}
+			all = append(all, gap{i, term, n / max(every, 1)})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b gap) int { return cmp.Compare(b.apart, a.apart) })
+	return strings.Join(append(rareOf(all), terms...), " AND "), nil
 }
 
-func cmpDown(a, b int64) int {
-	switch {
-	case a > b:
-		return -1
-	case a < b:
-		return 1
+// beginnings are the terms of words of one or two characters. One that many rows
+// have costs a list of all of them, so that it is left out where something else
+// is asked for.
+func (s *Store) beginnings(ctx context.Context, q *ringi.RequestQuery, more bool) ([]string, error) {
+	var out []string
+	for _, word := range q.Words() {
+		if utf8.RuneCountInString(word) >= 3 {
+			continue
+		}
+		var of int
+		err := s.read.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT text FROM requests ORDER BY n LIMIT ?) WHERE instr(text, ?)`, sample, word).Scan(&of)
+		if err != nil {
+			return nil, fmt.Errorf("count rows of a word: %w", err)
+		}
+		if !more || of < sample/50 {
+			out, more = append(out, beginning(q.Space, word)), true
+		}
 	}
-	return 0
+	return out, nil
+}
+
+// gap says how far the rows of a piece of a word are apart: 1 where every row
+// has it.
+type gap struct {
+	word  int
+	term  string
+	apart float64
+}
+
+// rareOf chooses the rarest piece, that of each word which narrows, and others
+// that narrow more.
+func rareOf(all []gap) []string {
+	chosen, seen := []string{all[0].term}, map[int]bool{all[0].word: true}
+	for _, g := range all[1:] {
+		first := !seen[g.word] && g.apart > 1.5 && len(seen) <= rarePieces
+		if first || g.apart > 4 && len(chosen) < rarePieces {
+			chosen, seen[g.word] = append(chosen, g.term), true
+		}
+	}
+	return chosen
+}
+
+// apart is the mean distance of the row numbers of a query, which ends with the
+// number of rows to look at; infinite where there are fewer.
+func (s *Store) apart(ctx context.Context, query string, args ...any) (float64, error) {
+	var n, first, last int64
+	err := s.read.QueryRowContext(ctx, `SELECT count(*), ifnull(min(rowid), 0), ifnull(max(rowid), 0) FROM (`+query+`)`, args...).
+		Scan(&n, &first, &last)
+	if err != nil {
+		return 0, fmt.Errorf("count rows of a term: %w", err)
+	}
+	if n < probe {
+		return math.Inf(1), nil
+	}
+	return float64(last-first) / probe, nil
 }

@@ -113,9 +113,10 @@ const (
 	mostTeams = 100
 )
 
-// termsOf are the terms of FTS5 that every row of q has: the pieces of the
-// search's words, and the rest.
-func termsOf(q ringi.RequestQuery) (whole, rest []string) {
+// termsOf are the terms of FTS5 that every row of q has: the pieces of each of
+// the search's words, and the rest. What is found by its beginning alone, the
+// words of one or two characters, is not among them: see beginning.
+func termsOf(q ringi.RequestQuery) (words [][]string, rest []string) {
 	space := spaceTerm(q.Space)
 	column := func(class byte, value string) string { return string(appendColumn(nil, space, class, value)) }
 	for _, c := range []struct {
@@ -126,18 +127,17 @@ func termsOf(q ringi.RequestQuery) (whole, rest []string) {
 			rest = append(rest, column(c.class, c.value))
 		}
 	}
-	var all []piece
-	for _, word := range q.Words() {
+	asked := q.Words()
+	for _, word := range asked {
 		if utf8.RuneCountInString(word) < 3 {
-			rest = append(rest, string(appendPiece(nil, space, word))+"*")
 			continue
 		}
-		all = append(all, threes(word)...)
-	}
-	slices.Sort(all)
-	all = slices.Compact(all)
-	for i, step := 0, max(1, (len(all)+mostPieces-1)/mostPieces); i < len(all); i += step {
-		whole = append(whole, string(appendPiece(nil, space, all[i].text())))
+		all := threes(word)
+		var list []string
+		for i, step := 0, max(1, len(asked)*len(all)/mostPieces); i < len(all); i += step {
+			list = append(list, string(appendPiece(nil, space, all[i].text())))
+		}
+		words = append(words, list)
 	}
 	if p := q.For; (p.ID != "" || len(p.Teams) > 0) && len(p.Teams) <= mostTeams {
 		some := []string{column(termAnybody, "")}
@@ -149,7 +149,12 @@ func termsOf(q ringi.RequestQuery) (whole, rest []string) {
 		}
 		rest = append(rest, "("+strings.Join(some, " OR ")+")")
 	}
-	return whole, rest
+	return words, rest
+}
+
+// beginning is the term for all that begin with a word of one or two characters.
+func beginning(space, word string) string {
+	return string(appendPiece(nil, spaceTerm(space), word)) + "*"
 }
 
 // threes are the pieces of three characters of a word.
@@ -163,6 +168,12 @@ func jsonList(list []string) string {
 		return ""
 	}
 	b, _ := json.Marshal(list) // strings: it cannot fail
+	return string(b)
+}
+
+// jsonText is a text as it stands in such a list.
+func jsonText(s string) string {
+	b, _ := json.Marshal(s)
 	return string(b)
 }
 

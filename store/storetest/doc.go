@@ -86,13 +86,17 @@
 // it has not ended, is not corrupt, no living owner holds it, and it is queued,
 // or running under an owner whose heartbeat is dead, or waiting with its
 // Deadline reached. (A running run without an owner is a gate's between two
-// calls: not listed.) Requests are ordered by CreatedAt, then id. After names a
+// calls: not listed.) Requests are ordered by CreatedAt, then id, or as
+// [ringi.RequestQuery.Compare] says for another Order; [ringi.RequestQuery.Matcher]
+// says which are among them, and RequestCount counts those, up to its limit. What
+// Check refuses is refused with its error. After names a
 // request, or a run, of the space, whatever its state is now and whatever else
 // the query asks for; an unknown one gives ErrNotFound. Request and Requests
 // show a pending request at or past its ExpiresAt as expired; the change still
 // comes From pending. An unknown space, thread or run gives an empty list.
 // Limits of zero or less are the default, above the maximum the maximum;
-// Runnable's are those of Runs.
+// Runnable's are those of Runs, RequestCount's 1,000 and 1,000. An empty list of
+// People or Teams comes back as nil.
 //
 // # Bytes and times
 //

@@ -82,7 +82,8 @@ CREATE TABLE requests (
   expires_at INTEGER,
   decided_at INTEGER,
   use_by     INTEGER,
-  decided_by TEXT    NOT NULL
+  decided_by TEXT    NOT NULL,
+  deadline   INTEGER NOT NULL GENERATED ALWAYS AS (ifnull(expires_at, 9223372036854775807)) VIRTUAL
 ) STRICT;
 CREATE UNIQUE INDEX requests_id ON requests (space, id);
 -- The inbox's page: expires_at stands in the index so that a pending request
@@ -90,7 +91,7 @@ CREATE UNIQUE INDEX requests_id ON requests (space, id);
 CREATE INDEX requests_state ON requests (space, state, created_at, id, expires_at);
 CREATE INDEX requests_run ON requests (space, run);
 -- The inbox by deadline; none comes last.
-CREATE INDEX requests_soonest ON requests (space, ifnull(expires_at, 9223372036854775807), created_at, id)
+CREATE INDEX requests_soonest ON requests (space, deadline, created_at, id)
   WHERE state = 'pending';
 
 -- What requests are found by: one document a request, of terms that stand for
