@@ -24,6 +24,8 @@ type connection struct {
 	stmts  map[string]*statement
 	// changed counts the rows that were changed since it was last set to 0.
 	changed int64
+	// inserted is the number of the row that was inserted last.
+	inserted int64
 	// broken says that a statement failed for another reason than a
 	// constraint. SQLite may then have ended the transaction by itself (full
 	// disk, I/O error), so that a further statement would stand alone.
@@ -152,6 +154,7 @@ func (c *connection) exec(query string, args ...any) (int64, error) {
 	if err != nil {
 		return 0, c.unrecorded(err)
 	}
+	c.inserted, _ = result.LastInsertId()
 	n, err := result.RowsAffected()
 	c.changed += n
 	return n, err

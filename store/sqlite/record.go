@@ -38,9 +38,27 @@ func (w *writer) insertRequest(c *ringi.Commit, r *ringi.RequestRow) error {
 	case made == 0:
 		return fmt.Errorf("request %s names thread %s, which is not the run's", r.ID, r.Thread)
 	}
-	w.terms = appendTerms(w.terms[:0], r)
-	_, err = w.exec(insertTerms, string(w.terms))
-	return err
+	w.toFind = append(w.toFind, findable{w.inserted, r})
+	return nil
+}
+
+// findable is a new request whose terms are not written yet.
+type findable struct {
+	n   int64
+	row *ringi.RequestRow
+}
+
+// insertTerms writes the terms of the transaction's new requests. It comes last:
+// FTS5 writes what it has collected when the next statement begins, so that the
+// terms of all members together cost little more than those of one.
+func (w *writer) insertTerms() error {
+	for _, f := range w.toFind {
+		w.terms = appendTerms(w.terms[:0], f.row)
+		if _, err := w.exec(insertTerms, f.n, string(w.terms)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // eraseTerms takes away what a request is found by. It goes by the row as it
@@ -62,7 +80,7 @@ const (
 	SELECT coalesce((SELECT max(n) + 1 FROM requests WHERE n >= ? AND n < ?), ?),
 	  space, ?, id, thread, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
 	FROM runs WHERE space = ? AND id = ? AND thread = ?`
-	insertTerms = `INSERT INTO request_terms (rowid, terms) VALUES (last_insert_rowid(), ?)`
+	insertTerms = `INSERT INTO request_terms (rowid, terms) VALUES (?, ?)`
 	// Whoever deletes a request deletes its terms: the table knows them no more.
 	deleteTerms = `INSERT INTO request_terms (request_terms, rowid, terms) VALUES ('delete', ?, ?)`
 )

@@ -27,8 +27,10 @@ type writer struct {
 	accepted int64
 	// Room for the arguments of a statement.
 	moveArgs, changeArgs []any
-	// terms is room for those of a request.
-	terms []byte
+	// toFind are the new requests of the transaction, whose terms are written
+	// at its end; terms is room for those of one.
+	toFind []findable
+	terms  []byte
 }
 
 // loop writes groups until the queue is closed and empty.
@@ -95,7 +97,8 @@ func (w *writer) transact(group []*job, results []error, savepoints bool) error 
 	if err := w.begin(); err != nil {
 		return fmt.Errorf("%w: begin transaction: %w", ringi.ErrNotRecorded, err)
 	}
-	w.recorded, w.accepted = 0, 0
+	w.recorded, w.accepted, w.toFind = 0, 0, w.toFind[:0]
+	defer func() { clear(w.toFind) }() // keep no caller's rows
 	applied := 0
 	for i, j := range group {
 		var err error
@@ -110,6 +113,10 @@ func (w *writer) transact(group []*job, results []error, savepoints bool) error 
 	if applied == 0 {
 		w.rollback()
 		return nil
+	}
+	if err := w.insertTerms(); err != nil {
+		w.rollback()
+		return fmt.Errorf("%w: %w", errTakenBack, err)
 	}
 	if err := w.tx.Commit(); err != nil {
 		return w.afterFailedCommit(err)
@@ -128,6 +135,12 @@ func (w *writer) transact(group []*job, results []error, savepoints bool) error 
 // transaction does. broken is an error of the transaction.
 func (w *writer) member(j *job, savepoint, alone bool) (result, broken error) {
 	w.ctx, w.changed, w.broken = j.ctx, 0, false
+	before := len(w.toFind)
+	defer func() {
+		if result != nil {
+			w.toFind = w.toFind[:before]
+		}
+	}()
 	if !savepoint {
 		result = j.apply(w)
 		switch {
