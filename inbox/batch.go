@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -258,9 +257,4 @@ func (in *inbox) decideRow(ctx context.Context, who access.Who, row *batchRow) {
 		}
 	}
 	in.log.Error("decide a row of a batch", "request", row.ID, "error", err)
-}
-
-// batchAddress is the page of several requests.
-func (in *inbox) batchAddress(ids []string) string {
-	return in.base + "/batch?" + url.Values{"id": ids}.Encode()
 }
