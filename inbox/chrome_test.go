@@ -59,6 +59,7 @@ type tab struct {
 	h      *house
 	ctx    context.Context
 	screen screen
+	off    bool // scripts are off
 }
 
 func (h *house) tab(t *testing.T, browser context.Context, s screen) *tab {
@@ -151,7 +152,8 @@ func (b *tab) click(css string) {
 
 func (b *tab) write(css, text string) {
 	b.t.Helper()
-	b.do(chromedp.SetValue(chromedp.CSS(css), ""), chromedp.SendKeys(chromedp.CSS(css), text))
+	ask[bool](b, fmt.Sprintf(`(() => { const e = document.querySelector(%s); e.value = ""; e.focus(); return true })()`, quoted(css)))
+	b.do(chromedp.SendKeys(chromedp.CSS(css), text))
 }
 
 func (b *tab) key(keys string) {
@@ -176,13 +178,20 @@ func (b *tab) login(id string) *tab {
 	return b
 }
 
+// noScript switches JavaScript off.
 func (b *tab) noScript() *tab {
 	b.t.Helper()
+	b.off = true
+	b.scripts(false)
+	return b
+}
+
+func (b *tab) scripts(on bool) {
+	b.t.Helper()
 	b.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		_, err := cdp.Call(ctx, t, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		_, err := cdp.Call(ctx, t, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on})
 		return err
 	}))
-	return b
 }
 
 func quoted(s string) string {
@@ -201,6 +210,10 @@ func (b *tab) look(name string) {
 		b.shoot(filepath.Join(dir, name+"-"+b.screen.name+".png"))
 	}
 	b.small(name)
+	if b.off { // axe-core needs timers; the page's own script does not run late
+		b.scripts(true)
+		defer b.scripts(false)
+	}
 	axe, err := os.ReadFile(filepath.Join("testdata", "node_modules", "axe-core", "axe.min.js"))
 	if err != nil {
 		b.t.Logf("%s: axe-core is not installed (scripts/chromium): violations were not looked for", name)

@@ -21,7 +21,7 @@ type confirmBody struct {
 	Answer   ringi.Answer
 	Word     string
 	Input    document
-	Money    []string
+	Money    []sum
 	Kept     kept
 	Scope    string
 	Digest   string

@@ -193,7 +193,9 @@ func TestBrowserKeyboardOnly(t *testing.T) {
 	b.key("d")
 	b.until(`document.activeElement.id === "reason"`)
 	b.key("not a")
-	b.until(`document.getElementById("reason").value === "not a"`)
+	// The protocol sends the letter of a key on its own, whatever became of the
+	// key: unlike a keyboard's, the d itself arrives too.
+	b.until(`document.getElementById("reason").value.endsWith("not a")`)
 	b.key(kb.Tab)
 	b.key(kb.Tab)
 	b.key(kb.Enter)
@@ -238,4 +240,46 @@ func TestBrowserWithoutJavaScript(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestBrowserBatchOfThree(t *testing.T) {
+	browser := chrome(t)
+	for _, s := range screens {
+		t.Run(s.name, func(t *testing.T) {
+			h, ana := actHouse(t, pair, "", `{"to":"Linden Street 4","n":1}`, `{"to":"Harbour Road 12","n":1}`, `{"to":"Mill Lane 7","n":1}`)
+			h.t = t
+			res := h.begin(ana, "go")
+			b := h.tab(t, browser, s).login(ana)
+			b.look("list-batch")
+			b.click(".groups a")
+			b.says("3 requests", "The same in all")
+			b.look("batch")
+			b.click("#a1")
+			b.click("#d2")
+			b.click("#a3")
+			b.write("#r2", "not there")
+			b.press("main form .primary")
+			b.says("What became of them")
+			b.look("batch-results")
+			for i, want := range []ringi.RequestState{ringi.Granted, ringi.Refused, ringi.Granted} {
+				if got := h.get(res.Pending[i].ID).State; got != want {
+					t.Errorf("row %d is %s, want %s", i+1, got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestBrowserDarkAndHostile(t *testing.T) {
+	onScreens(t, houseOptions{idle: true}, func(t *testing.T, h *house, open func() *tab, ana string) {
+		b := open().login(ana)
+		b.dark()
+		r := h.asks(ana, "Write to the customer of order A-1071.")
+		b.open("/a/" + r.ID).look("request-hostile-dark")
+		b.open("/").look("list-dark")
+		b.open("/run/" + r.RunID).look("run-dark")
+		if n := ask[int](b, `document.querySelectorAll("main img, main script, main iframe").length`); n != 0 {
+			t.Errorf("%d nodes were made of foreign text", n)
+		}
+	})
 }

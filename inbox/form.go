@@ -70,11 +70,12 @@ func formOf(raw json.RawMessage, input string, hide *masker) form {
 		was[m.Key] = m.Value
 	}
 	own := maskerFor(raw)
+	masked := showJSON(input, hide).Masked
 	for i, key := range s.Properties() {
-		secret := own.key("/"+key, key) || hide.key("/"+key, key)
-		if text, ok := textOf(was[key]); ok {
-			secret = secret || hide.value(text)
-		}
+		at := "/" + escaped(key)
+		secret := own.key(at, key) || hide.key(at, key) || slices.ContainsFunc(masked, func(path string) bool {
+			return path == at || strings.HasPrefix(path, at+"/")
+		})
 		f.Fields = append(f.Fields, fieldOf(i, key, doc.Properties[key], was[key], slices.Contains(s.Required(), key), secret))
 	}
 	return f

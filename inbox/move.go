@@ -59,6 +59,9 @@ func (in *inbox) reassign(w http.ResponseWriter, r *http.Request, who access.Who
 	if err != nil {
 		return in.about(r, s, err)
 	}
+	if _, err := in.find(r.Context(), who, access.ApprovalsRead, set.Request.ID); err != nil {
+		return in.onward(w, r, who, s.ID) // it is no longer his to see
+	}
 	return in.to(w, r, "/a/"+url.PathEscape(set.Request.ID))
 }
 

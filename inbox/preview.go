@@ -7,6 +7,12 @@ import (
 	"github.com/ringi-dev/ringi/internal/escape"
 )
 
+// A preview is there to be read: it is folded late.
+const (
+	foldPreview      = 4000
+	foldPreviewLines = 60
+)
+
 // previewView is a preview, drawn by its format. What does not have the form of
 // its format is drawn as text: a preview is made of foreign values too.
 type previewView struct {
@@ -27,13 +33,13 @@ func previewOf(p *ringi.Preview, hide *masker) *previewView {
 		return nil
 	}
 	text := hide.prose(p.Text)
-	v := &previewView{Format: "text", Text: showText(text), Flags: warnings(escape.Flags(text))}
+	v := &previewView{Format: "text", Text: showTextTo(text, foldPreview, foldPreviewLines), Flags: warnings(escape.Flags(text))}
 	switch p.Format {
 	case "diff":
 		v.Format, v.Lines = "diff", diffLines(text)
 	case "mail":
 		if headers, body, ok := mailOf(text); ok {
-			v.Format, v.Headers, v.Body = "mail", headers, showText(body)
+			v.Format, v.Headers, v.Body = "mail", headers, showTextTo(body, foldPreview, foldPreviewLines)
 		}
 	}
 	return v

@@ -19,7 +19,7 @@ type requestBody struct {
 	Sentence sentence
 	Chips    []chip
 	Risky    bool
-	Money    []string
+	Money    []sum
 	Input    document
 	Changes  []change
 	Author   string // of a change

@@ -30,10 +30,13 @@ type shown struct {
 }
 
 // showText makes foreign text ready to be shown.
-func showText(s string) shown {
+func showText(s string) shown { return showTextTo(s, foldRunes, foldLines) }
+
+// showTextTo is showText with its own bounds for folding.
+func showTextTo(s string, runes, most int) shown {
 	out := shown{Text: escape.Text(s), Flags: warnings(escape.Flags(s))}
 	n, lines := utf8.RuneCountInString(s), strings.Count(s, "\n")+1
-	if n > foldRunes || lines > foldLines {
+	if n > runes || lines > most {
 		out.Head = escape.Line(cut(s, headRunes))
 		out.Count = plural(n, "character")
 		if lines > 1 {

@@ -103,8 +103,8 @@ func chipsOf(r ringi.ApprovalRequest, flags []string) []chip {
 	}
 	t := r.Tool
 	put(r.Kind == ringi.KindOutcome, "danger", "Outcome unknown")
-	put(t.Remote == nil && t.Effect == ringi.NonIdempotentWrite, "danger", "Change that is not undone by repeating")
-	put(t.Remote == nil && t.Effect == ringi.IdempotentWrite, "warn", "Change")
+	put(t.Remote == nil && t.Effect == ringi.NonIdempotentWrite, "danger", "Change: twice is twice")
+	put(t.Remote == nil && t.Effect == ringi.IdempotentWrite, "warn", "Change: twice is once")
 	put(t.Remote == nil && t.Effect == ringi.ReadOnly, "calm", "Reads only")
 	put(t.Remote == nil && !slices.Contains([]ringi.Effect{ringi.NonIdempotentWrite, ringi.IdempotentWrite, ringi.ReadOnly}, t.Effect), "warn", "Effect not declared")
 	put(t.Remote != nil, "danger", "Leaves this program: runs on another server")
@@ -127,10 +127,13 @@ func risky(r ringi.ApprovalRequest, flags []string) bool {
 	return r.Untrusted || r.Tool.Remote != nil || len(flags) > 0 || r.Kind == ringi.KindOutcome
 }
 
+// sum is an amount of money, and the field that it was read from.
+type sum struct{ Text, From string }
+
 // moneyOf reads a sum out of an input whose schema has a whole number in cents
 // beside a currency: amount_cents and currency, total_cents and currency. The
 // digits are moved as text.
-func moneyOf(r ringi.ApprovalRequest) []string {
+func moneyOf(r ringi.ApprovalRequest) []sum {
 	members, err := strictjson.Members(string(r.Call.Input), strictjson.Limits{})
 	if err != nil {
 		return nil
@@ -146,7 +149,7 @@ func moneyOf(r ringi.ApprovalRequest) []string {
 	if !slices.Contains([]string{"EUR", "USD", "GBP", "CHF", "PLN", "SEK", "NOK", "DKK", "CZK", "CAD", "AUD", "NZD", "INR", "CNY", "BRL", "MXN"}, currency) {
 		return nil
 	}
-	var out []string
+	var out []sum
 	for _, m := range members {
 		if !strings.HasSuffix(m.Key, "_cents") || m.Value == "" || strings.Trim(m.Value, "0123456789") != "" || len(m.Value) > 18 {
 			continue
@@ -159,7 +162,7 @@ func moneyOf(r ringi.ApprovalRequest) []string {
 		for i := len(whole) - 3; i > 0; i -= 3 {
 			whole = whole[:i] + "\u00a0" + whole[i:]
 		}
-		out = append(out, whole+"."+part+" "+currency+" ("+escape.Line(m.Key)+" "+m.Value+")")
+		out = append(out, sum{whole + "." + part + " " + currency, escape.Line(m.Key) + " " + m.Value})
 	}
 	return out
 }
