@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -319,14 +318,6 @@ func (c *codec) free() {
 	if cap(c.out) <= 1<<16 { // one large event shall not hold its memory for ever
 		codecs.Put(c)
 	}
-}
-
-// encode returns the JSON of one value.
-func encode[T any](v *T, members func(*codec, *T)) ([]byte, error) {
-	c := newWriter()
-	defer c.free()
-	braces(c, v, members)
-	return slices.Clone(c.out), c.err
 }
 
 // decode reads one value. It reports false where in is not in our spelling; v

@@ -111,30 +111,3 @@ func approvalRecord(c *codec, v *ringi.ApprovalRecord) {
 	text(c, "executed", may, &v.Executed)
 	texts(c, "supplied", may, &v.Supplied)
 }
-
-func tool(c *codec, v *ringi.Tool) {
-	text(c, "name", must, &v.Name)
-	text(c, "description", may, &v.Description)
-	raw(c, "input_schema", &v.InputSchema)
-	raw(c, "output_schema", &v.OutputSchema)
-	text(c, "effect", may, &v.Effect)
-	fact(c, "requires_approval", &v.RequiresApproval)
-	fact(c, "needs_approval", &v.NeedsApproval)
-	fact(c, "admin_only", &v.AdminOnly)
-	text(c, "group", may, &v.Group)
-	text(c, "data_class", may, &v.DataClass)
-	raw(c, "input_required", &v.InputRequired)
-	fact(c, "allow_edit", &v.AllowEdit)
-	fact(c, "allow_respond", &v.AllowRespond)
-	object(c, "deciders", may, &v.Deciders, deciders)
-	number(c, "timeout", may, &v.Timeout)
-	pointer(c, "remote", &v.Remote, remote)
-	fact(c, "external", &v.External)
-}
-
-func remote(c *codec, v *ringi.Remote) {
-	text(c, "server", must, &v.Server)
-	text(c, "identity", may, &v.Identity)
-	raw(c, "annotations", &v.Annotations)
-	text(c, "approval", may, &v.Approval)
-}
