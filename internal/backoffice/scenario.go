@@ -21,7 +21,7 @@ func Scenarios() []Scenario {
 		{"Who is calling?", "Amara Okafor is on the telephone: cancel order A-1057.",
 			"Type what the caller says: card 4417, and yes. The agent never sees what you typed. Other digits fail the check."},
 		{"Three lost parcels", "Refund the lost parcels A-1031, A-1032 and A-1033.",
-			"Three requests of one turn: decide them one by one or together, in any order."},
+			"Three requests of one turn: decide them one by one, in any order."},
 		{"A bank that does not answer", "Refund the broken coffee grinder of order A-1088.",
 			"Approve it. The bank answers too late, so nobody knows whether it was paid: you are asked what happened, and the late answer is shown as evidence."},
 		{"A customer with a strange name", "Write to the customer of order A-1071.",
