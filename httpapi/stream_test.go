@@ -129,10 +129,14 @@ func TestS27_InboxStreamIsTheReadersOwn(t *testing.T) {
 	w := newWorld(t, setting{})
 	ben, bea := w.follow(t.Context(), "ben", "/v1/events", ""), w.follow(t.Context(), "bea", "/v1/events", "")
 	bot2 := w.follow(t.Context(), "bot2", "/v1/events", "")
-	team := w.start("uma", "shop", "teamwork 5") // ben's team alone
-	all := w.start("uma", "shop", "refund 5")
 	var ids []string
-	for range 2 {
+	var team, all run
+	for i := range 2 {
+		if i == 0 {
+			team = w.start("uma", "shop", "teamwork 5") // ben's team alone
+		} else {
+			all = w.start("uma", "shop", "refund 5")
+		}
 		ev, _ := next(t, ben)
 		var c map[string]any
 		if err := json.Unmarshal([]byte(ev.data), &c); err != nil || len(c) != 4 || c["state"] != "pending" {

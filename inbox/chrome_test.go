@@ -39,6 +39,9 @@ func chrome(t *testing.T) context.Context {
 	if path == "" {
 		t.Skip("there is no chromium here: scripts/chromium installs it, RINGI_CHROMIUM names another")
 	}
+	if underRace {
+		t.Skip("the race detector finds a race in the browser's driver: scripts/test runs these tests without it")
+	}
 	if testing.Short() {
 		t.Skip("browser tests are left out by -short")
 	}

@@ -203,6 +203,7 @@ func TestBrowserKeyboardOnly(t *testing.T) {
 	if got := h.get(first.ID).State; got != ringi.Refused {
 		t.Fatalf("first is %s", got)
 	}
+	b.until(`document.readyState === "complete"`) // the script is there
 	b.key("e")
 	b.until(`location.pathname.endsWith("/edit")`)
 	b.open("/")

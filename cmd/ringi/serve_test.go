@@ -97,8 +97,8 @@ func TestServeStartsAndStops(t *testing.T) {
 	p.write("config/ringi/ringi.yaml", oneAgent)
 	for _, sig := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
 		s := p.serve()
-		for path, want := range map[string]string{"/healthz": "200 ok", "/readyz": "200 ready", "/": "404 There is nothing here.", "/v1/runs": "404 There is nothing here."} {
-			if code, body := get(t, s.url+path); fmt.Sprint(code, " ", body) != want {
+		for path, want := range map[string]string{"/healthz": "200 ok", "/readyz": "200 ready", "/nothing": "404"} {
+			if code, body := get(t, s.url+path); !strings.HasPrefix(fmt.Sprint(code, " ", body), want) {
 				t.Errorf("%s: %d %s, want %s", path, code, body, want)
 			}
 		}
