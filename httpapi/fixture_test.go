@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -157,15 +158,15 @@ var refundSchema = json.RawMessage(`{"type":"object","properties":{"amount":{"ty
 
 func (w *world) registry() *ringi.Registry {
 	reg := ringi.NewRegistry()
-	run := func(ctx context.Context, c ringi.ToolCall) (ringi.ToolResult, error) {
+	run := func(_ context.Context, c ringi.ToolCall) (ringi.ToolResult, error) {
 		w.mu.Lock()
 		w.ran[c.ID]++
 		hang := w.hang
 		w.hang = false
 		w.mu.Unlock()
 		if hang {
-			<-ctx.Done()
-			return ringi.ToolResult{}, ctx.Err()
+			<-w.t.Context().Done() // not ctx: that would be an answer in the last moment
+			return ringi.ToolResult{}, errors.New("the test is over")
 		}
 		return ringi.ToolResult{Output: "did " + string(c.Input)}, nil
 	}
