@@ -114,16 +114,7 @@ func (a *activation) put(ctx context.Context, ch *change, asks []*ask) error {
 func (a *activation) waitsWith(ch *change) ringi.RunStatus {
 	st := a.s.waits()
 	for i := range ch.rows {
-		switch k := ch.rows[i].Kind; {
-		case k == ringi.KindOutcome:
-			return ringi.WaitingForOutcome
-		case k == ringi.KindInput || k == ringi.KindResult:
-			if st == "" {
-				st = ringi.WaitingForInput
-			}
-		case st != ringi.WaitingForOutcome:
-			st = ringi.WaitingForApproval
-		}
+		st = waitsAs(st, ch.rows[i].Kind)
 	}
 	return st
 }

@@ -168,12 +168,8 @@ func (s *state) applyTurn(b *ringi.ModelResponded) string {
 	t, calls := foldedTurn(len(b.Calls))
 	t.ev = b
 	for i := range b.Calls {
-		c, j := &calls[i], &b.Calls[i]
-		c.step, c.pos, c.judged, c.input, c.verdict, c.asks = b.Step, i, j, j.Input, j.Verdict, j.Asks
-		if j.Code != "" {
-			c.result = refusal(c)
-		}
-		t.calls[i] = c
+		calls[i].judgedAs(b.Step, i, &b.Calls[i])
+		t.calls[i] = &calls[i]
 	}
 	if s.turns == nil {
 		s.turns = s.turnRoom[:0]
@@ -198,15 +194,19 @@ func (s *state) applyJudged(b *ringi.CallJudged) string {
 	}
 	t, block := foldedTurn(1)
 	t.ev = &ringi.ModelResponded{Step: b.Number}
-	j, c := &b.Call, &block[0]
-	c.step, c.judged, c.input, c.verdict, c.asks = b.Number, j, j.Input, j.Verdict, j.Asks
-	if j.Code != "" {
-		c.result = refusal(c)
-	}
-	t.calls[0] = c
+	block[0].judgedAs(b.Number, 0, &b.Call)
+	t.calls[0] = &block[0]
 	s.turns = append(s.turns, t)
 	s.calls++
 	return ""
+}
+
+// judgedAs fills a call in as it was judged.
+func (c *call) judgedAs(step, pos int, j *ringi.JudgedCall) {
+	c.step, c.pos, c.judged, c.input, c.verdict, c.asks = step, pos, j, j.Input, j.Verdict, j.Asks
+	if j.Code != "" {
+		c.result = refusal(c)
+	}
 }
 
 // foldedTurn makes a turn and the memory of its calls. Most turns hold one call
@@ -541,16 +541,21 @@ func (s *state) waits() ringi.RunStatus {
 		if r.state != ringi.Pending || r.proposal != nil {
 			continue
 		}
-		switch r.ev.Ask {
-		case ringi.KindOutcome:
-			return ringi.WaitingForOutcome
-		case ringi.KindInput, ringi.KindResult:
-			if st == "" {
-				st = ringi.WaitingForInput
-			}
-		default:
-			st = ringi.WaitingForApproval
-		}
+		st = waitsAs(st, r.ev.Ask)
+	}
+	return st
+}
+
+// waitsAs is the state of a run that waits in st and for one request more, by
+// precedence outcome, approval, input.
+func waitsAs(st ringi.RunStatus, kind ringi.RequestKind) ringi.RunStatus {
+	switch {
+	case st == ringi.WaitingForOutcome || kind == ringi.KindOutcome:
+		return ringi.WaitingForOutcome
+	case kind != ringi.KindInput && kind != ringi.KindResult:
+		return ringi.WaitingForApproval
+	case st == "":
+		return ringi.WaitingForInput
 	}
 	return st
 }

@@ -231,15 +231,7 @@ func (a *activation) settleCall(ctx context.Context, c *call) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	switch {
-	case r.state == ringi.Pending && past(r.ev.ExpiresAt, at):
-		return true, a.closeRequest(ctx, r.ev.Request, ringi.Expired, "nobody decided in time", false)
-	case r.state == ringi.Granted && past(r.decided.UseBy, at):
-		return true, a.closeRequest(ctx, r.ev.Request, ringi.Expired, "the approval was not used in time", true)
-	case r.state == ringi.Pending && r.proposal != nil:
-		return true, a.takeProposal(ctx, r)
-	}
-	return false, nil
+	return a.settleRequest(ctx, r, at)
 }
 
 // unfinished deals with a call that was started and did not come back in its

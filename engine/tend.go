@@ -41,20 +41,6 @@ func (s *state) waitsAfter(ch *change) ringi.RunStatus {
 	return st
 }
 
-// waitsAs is the state of a run that waits in st and for one request more, by
-// precedence outcome, approval, input.
-func waitsAs(st ringi.RunStatus, kind ringi.RequestKind) ringi.RunStatus {
-	switch {
-	case st == ringi.WaitingForOutcome || kind == ringi.KindOutcome:
-		return ringi.WaitingForOutcome
-	case kind != ringi.KindInput && kind != ringi.KindResult:
-		return ringi.WaitingForApproval
-	case st == "":
-		return ringi.WaitingForInput
-	}
-	return st
-}
-
 // due is when something of a gate's run is next to be settled by time: a
 // request, a started call, or, with nothing open, the run itself. It may be
 // early, since the change in the making may have settled what was due; it is

@@ -92,20 +92,28 @@ func (a *activation) lookAtRequests(ctx context.Context) error {
 	}
 	for _, was := range a.s.openRequests() {
 		r := a.s.request(was.ev.Request) // a commit in between may have read the run anew
-		switch {
-		case r == nil:
-		case r.state == ringi.Pending && past(r.ev.ExpiresAt, at):
-			err = a.closeRequest(ctx, r.ev.Request, ringi.Expired, "nobody decided in time", false)
-		case r.state == ringi.Granted && past(r.decided.UseBy, at):
-			err = a.closeRequest(ctx, r.ev.Request, ringi.Expired, "the approval was not used in time", true)
-		case r.state == ringi.Pending && r.proposal != nil:
-			err = a.takeProposal(ctx, r)
+		if r == nil {
+			continue
 		}
-		if err != nil {
+		if _, err := a.settleRequest(ctx, r, at); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// settleRequest settles what time or a person changed about one request. It
+// reports whether something moved.
+func (a *activation) settleRequest(ctx context.Context, r *request, at time.Time) (bool, error) {
+	switch {
+	case r.state == ringi.Pending && past(r.ev.ExpiresAt, at):
+		return true, a.closeRequest(ctx, r.ev.Request, ringi.Expired, "nobody decided in time", false)
+	case r.state == ringi.Granted && past(r.decided.UseBy, at):
+		return true, a.closeRequest(ctx, r.ev.Request, ringi.Expired, "the approval was not used in time", true)
+	case r.state == ringi.Pending && r.proposal != nil:
+		return true, a.takeProposal(ctx, r)
+	}
+	return false, nil
 }
 
 func past(deadline, at time.Time) bool { return !deadline.IsZero() && !at.Before(deadline) }
