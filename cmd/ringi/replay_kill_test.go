@@ -22,15 +22,21 @@ import (
 // twice, and what may have run is said to be unknown. RINGI_KILLS says how
 // often; the default keeps the test short.
 func TestReplayKilled(t *testing.T) {
-	kills := 25
-	if n, err := strconv.Atoi(os.Getenv("RINGI_KILLS")); err == nil {
-		kills = n
-	} else if testing.Short() {
-		kills = 6
-	}
+	kills := kills(25, 6)
 	t.Run("one a turn", func(t *testing.T) { killReplays(t, kills-kills/2) })
 	t.Run("joined", func(t *testing.T) { killReplays(t, kills/2, "--join", "4") })
 	t.Run("joined and held", func(t *testing.T) { killReplays(t, min(kills, 5), "--join", "4", "--turn", "hold") })
+}
+
+// kills says how often a test kills: what RINGI_KILLS says, or the default.
+func kills(long, short int) int {
+	if n, err := strconv.Atoi(os.Getenv("RINGI_KILLS")); err == nil {
+		return n
+	}
+	if testing.Short() {
+		return short
+	}
+	return long
 }
 
 // A killed replay keeps its runs for as long as its lease, and no longer.

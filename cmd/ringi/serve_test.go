@@ -402,11 +402,9 @@ func TestScriptedAgent(t *testing.T) {
 
 // Promise 3, of the whole server: it is killed again and again while another
 // process starts runs and decides; no decision is lost, no run stranded.
+// RINGI_KILLS says how often.
 func TestServeKilled(t *testing.T) {
-	rounds := 10
-	if testing.Short() {
-		rounds = 3
-	}
+	rounds := kills(10, 3)
 	p := newMachine(t)
 	var talks strings.Builder
 	for i := range 2000 {
