@@ -22,6 +22,10 @@ type Principal struct {
 	Teams []string      `json:"teams,omitempty"`
 	// Auth says how the principal was authenticated; it is recorded and signed.
 	Auth string `json:"auth,omitempty"`
+	// Owner is the id of the person who answers for a service: an initiator of
+	// what the service starts, as it is itself. Empty for a person, and where
+	// nobody answers.
+	Owner string `json:"owner,omitempty"`
 }
 
 // IsZero reports whether nobody is named.

@@ -28,7 +28,7 @@ func TestTokensOfBothKinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Who{Principal: ringi.Principal{ID: "client:shop", Name: "shop", Kind: ringi.ServiceAccount, Auth: "token:" + tok.ID},
+	want := Who{Principal: ringi.Principal{ID: "client:shop", Name: "shop", Kind: ringi.ServiceAccount, Auth: "token:" + tok.ID, Owner: "local:ana"},
 		Roles: []Role{RoleAgent}, Space: "default", TokenID: tok.ID, Scopes: []Scope{ScopeRead, ScopeRun}, Agents: []string{"hr", "sales"}, Owner: "local:ana"}
 	if got := fmt.Sprintf("%v %v %v", w.Principal, w.Roles, append(w.Agents, w.Owner, w.TokenID, w.Space, words(w.Scopes))); got !=
 		fmt.Sprintf("%v %v %v", want.Principal, want.Roles, append(want.Agents, want.Owner, want.TokenID, want.Space, words(want.Scopes))) {

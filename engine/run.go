@@ -315,8 +315,9 @@ func (e *Engine) groups(want []string) []string {
 	return slices.DeleteFunc(slices.Clone(want), func(g string) bool { return !slices.Contains(has, g) })
 }
 
-// initiators are all who asked for the run: who started it, every author of a
-// user message that its model sees, and its parent's. An unknown one stands as
+// initiators are all who asked for the run: who started it, the person who
+// answers for a service that did, every author of a user message that its model
+// sees, and its parent's. An unknown one stands as
 // the empty id and makes four eyes impossible.
 func (a *activation) initiators(ev *ringi.RunStarted) []string {
 	seen := map[string]bool{}
@@ -329,6 +330,9 @@ func (a *activation) initiators(ev *ringi.RunStarted) []string {
 	}
 	if ev.FourEyes != "" || !ev.By.IsZero() {
 		add(ev.By.ID)
+	}
+	if ev.By.Owner != "" {
+		add(ev.By.Owner)
 	}
 	for _, id := range a.prior.authors {
 		add(id)

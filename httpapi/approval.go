@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -290,6 +291,9 @@ func (s *server) decide(ctx context.Context, w access.Who, v seen, r ringi.Appro
 	}
 	d := ringi.Decision{RequestID: r.ID, Digest: b.Digest, Answer: ringi.Answer(b.Answer), Input: string(b.Input), Result: b.Result, Reason: b.Reason,
 		Note: b.Note, Scope: ringi.DenyScope(b.Scope), By: w.Principal, Channel: "api", AndApprove: b.AndApprove}
+	if err := s.secondPerson(ctx, w, r, d); err != nil {
+		return Settled{}, 0, err
+	}
 	set, err := s.Service.Decide(ctx, d)
 	if first := (*ringi.DecidedError)(nil); errors.As(err, &first) && repeats(first.Decision, d) {
 		now, err := s.Service.Request(ctx, r.ID)
@@ -306,6 +310,24 @@ func (s *server) decide(ctx context.Context, w access.Who, v seen, r ringi.Appro
 		return Settled{}, 0, err
 	}
 	return s.settled(ctx, v, set), http.StatusCreated, nil
+}
+
+// secondPerson refuses an approval where four eyes are asked for and its author
+// is not a second person: two people, not two logins (S-12). The service
+// compares ids, and the directory knows whose they are.
+func (s *server) secondPerson(ctx context.Context, w access.Who, r ringi.ApprovalRequest, d ringi.Decision) error {
+	if !r.FourEyes || d.Answer == ringi.Deny {
+		return nil
+	}
+	asked := append([]string{}, r.Initiators...)
+	if r.ProposedBy != "" {
+		asked = append(asked, r.ProposedBy)
+	}
+	second, err := s.Directory.FourEyes(ctx, asked, w.Principal)
+	if err == nil && !second {
+		err = fmt.Errorf("decide request %s: %w", r.ID, ringi.ErrNotPermitted)
+	}
+	return err
 }
 
 func (s *server) settled(ctx context.Context, v seen, set ringi.Settled) Settled {

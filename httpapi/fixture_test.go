@@ -208,6 +208,7 @@ func (w *world) people() {
 	}
 	agent := []access.Scope{access.ScopeRead, access.ScopeRun, access.ScopeCall}
 	w.tokenFor(access.NewToken{Kind: access.AgentToken, Name: "bot", Unowned: true, Agents: []string{"shop"}, Scopes: agent})
+	w.tokenFor(access.NewToken{Kind: access.AgentToken, Name: "hers", Owner: access.LocalID("uma"), Agents: []string{"shop"}, Scopes: agent})
 	w.tokenFor(access.NewToken{Kind: access.AgentToken, Name: "bot2", Unowned: true, Agents: []string{"other"}, Scopes: agent})
 }
 
