@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/ringi-dev/ringi/internal/mask"
 	"github.com/ringi-dev/ringi/internal/schema"
 	"github.com/ringi-dev/ringi/internal/strictjson"
 )
@@ -143,7 +144,7 @@ func compileSchemas(t Tool) (schemas, error) {
 		return s, errors.New(`input schema is not of an object: its "type" must be "object"`)
 	}
 	s.offered = s.input
-	s.secret, s.allSecret = secretKeys(t.InputSchema, t.InputRequired)
+	s.secret, s.allSecret = mask.Keys(t.InputSchema, t.InputRequired)
 	if len(t.OutputSchema) > 0 {
 		if s.output, err = compileSchema("output schema", t.OutputSchema); err != nil {
 			return s, err

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/ringi-dev/ringi/internal/mask"
 	"github.com/ringi-dev/ringi/internal/strictjson"
 )
 
@@ -42,26 +43,6 @@ func (r *Registry) Secret(name string) (keys []string, all bool) {
 	return slices.Clone(e.schemas.secret), e.schemas.allSecret
 }
 
-// secretKeys finds the marks of secrecy in the schemas of an input.
-func secretKeys(schemas ...json.RawMessage) (keys []string, all bool) {
-	for _, raw := range schemas {
-		properties, document := propertiesOf(raw)
-		all = all || document == nil && len(raw) > 0
-		for key, sub := range properties {
-			if hidden(sub, document) && !slices.Contains(keys, key) {
-				keys = append(keys, key)
-			}
-		}
-		for word, part := range document {
-			if word != "properties" && word != "$defs" && word != "definitions" && hidden(map[string]any{word: part}, document) {
-				all = true
-			}
-		}
-	}
-	slices.Sort(keys)
-	return keys, all
-}
-
 // toldKeys reads the marks of the top-level properties of a person's schema. A
 // mark anywhere else means nothing. One that is no boolean is refused, and so is
 // one on a key that the schema also calls a secret, here or in the tool's input
@@ -78,7 +59,7 @@ func toldKeys(person, input json.RawMessage) ([]string, error) {
 		case !marked:
 		case !ok:
 			return nil, fmt.Errorf("input required of %q: %s is true or false", key, tellModel)
-		case tell && (hidden(sub, all) || hidden(taken[key], rest)):
+		case tell && (mask.Marked(sub, all) || mask.Marked(taken[key], rest)):
 			return nil, fmt.Errorf("input required of %q: %s on a value that is a secret", key, tellModel)
 		case tell:
 			told = append(told, key)
@@ -96,31 +77,4 @@ func propertiesOf(raw json.RawMessage) (properties, all map[string]any) {
 	}
 	properties, _ = all["properties"].(map[string]any)
 	return properties, all
-}
-
-// hidden reports whether a part of a schema marks a secret: writeOnly and format
-// password (JSON Schema 2020-12; OpenAPI), x-sensitive. A reference may lead
-// anywhere in the document, so with one every mark of the document counts.
-func hidden(part any, document map[string]any) bool {
-	switch v := part.(type) {
-	case map[string]any:
-		if v["writeOnly"] == true || v["format"] == "password" || v["x-sensitive"] == true {
-			return true
-		}
-		if document != nil {
-			for _, ref := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
-				if _, leads := v[ref]; leads {
-					return hidden(document, nil)
-				}
-			}
-		}
-		for _, sub := range v {
-			if hidden(sub, document) {
-				return true
-			}
-		}
-	case []any:
-		return slices.ContainsFunc(v, func(sub any) bool { return hidden(sub, document) })
-	}
-	return false
 }

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/internal/mask"
 	"github.com/ringi-dev/ringi/internal/strictjson"
 )
 
@@ -14,8 +15,9 @@ import (
 const maxText = 2 << 10
 
 // searchText is what a request is found by: tool, agent, ids and the texts of
-// the input, in lower case. Of a key that a schema marks as secret nothing is
-// in it, and of an input that cannot be read neither.
+// the input, in lower case. Of what no page shows nothing is in it: of a key that
+// a schema marks as secret or that is named like one, and of a text that looks
+// like one. Of an input that cannot be read neither.
 func (e *Engine) searchText(row *ringi.RequestRow, input ringi.Input) string {
 	t := text{buf: make([]byte, 0, 512)}
 	t.add(row.Tool)
@@ -31,7 +33,7 @@ func (e *Engine) searchText(row *ringi.RequestRow, input ringi.Input) string {
 		return string(t.buf)
 	}
 	for _, key := range sortedKeys(members) {
-		if !slices.Contains(secret, key) {
+		if !slices.Contains(secret, key) && !mask.Name(key) {
 			t.addTexts(members[key])
 		}
 	}
@@ -47,14 +49,18 @@ func (t *text) full() bool { return len(t.buf) >= maxText }
 func (t *text) addTexts(value any) {
 	switch v := value.(type) {
 	case string:
-		t.add(v)
+		if !mask.Looks(v) {
+			t.add(v)
+		}
 	case []any:
 		for _, sub := range v {
 			t.addTexts(sub)
 		}
 	case map[string]any:
 		for _, key := range sortedKeys(v) {
-			t.addTexts(v[key])
+			if !mask.Name(key) {
+				t.addTexts(v[key])
+			}
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ringi-dev/ringi/internal/mask"
 	"github.com/ringi-dev/ringi/internal/strictjson"
 )
 
@@ -39,6 +40,7 @@ func fieldsOf(schema json.RawMessage) ([]field, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read input schema: %w", err)
 	}
+	secrets, all := mask.Keys(schema)
 	fields := make([]field, len(members))
 	for i, m := range members {
 		var sub struct {
@@ -52,7 +54,7 @@ func fieldsOf(schema json.RawMessage) ([]field, error) {
 			return nil, fmt.Errorf("read input schema of %s: %w", m.Key, err)
 		}
 		f := field{name: m.Key, title: sub.Title, description: sub.Description,
-			required: slices.Contains(doc.Required, m.Key), secret: isSecret(json.RawMessage(m.Value)), told: sub.Tell == true}
+			required: slices.Contains(doc.Required, m.Key), secret: all || slices.Contains(secrets, m.Key) || mask.Name(m.Key), told: sub.Tell == true}
 		f.kind, _ = sub.Type.(string)
 		for _, c := range sub.Enum {
 			f.choices = append(f.choices, string(c))

@@ -1,6 +1,7 @@
 package mask
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -25,15 +26,45 @@ func TestS34_SchemaMarks(t *testing.T) {
 		{"reference that leads nowhere", `{"properties":{"a":{"$ref":"https://x.example/y"}}}`, `{"a":1}`, `"[masked]"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := Input([]byte(c.schema), c.in).Text; got != c.want {
+			if got := Input(c.in, json.RawMessage(c.schema)).Text; got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})
 	}
 }
 
+func TestS34_NamesAndLooks(t *testing.T) {
+	m := Input(`{"headers":{"X-Api-Key":7,"Authorization":"x"},"cmd":"curl -H sk-TEST-0000","to":"a"}`)
+	if want := `{"headers":{"X-Api-Key":"[masked]","Authorization":"[masked]"},"cmd":"[masked]","to":"a"}`; m.Text != want {
+		t.Errorf("got %s", m.Text)
+	}
+	if got, want := m.With("?"), `{"headers":{"X-Api-Key":?,"Authorization":?},"cmd":?,"to":"a"}`; got != want {
+		t.Errorf("with another mark: %s", got)
+	}
+}
+
+func TestS34_SeveralSchemas(t *testing.T) {
+	m := Input(`{"a":{"b":1},"c":2,"d":3}`, json.RawMessage(`{"properties":{"a":{"properties":{"b":{"writeOnly":true}}}}}`),
+		json.RawMessage(`{"properties":{"a":{"x-sensitive":true},"c":{"format":"password"}}}`))
+	if want := `{"a":"[masked]","c":"[masked]","d":3}`; m.Text != want || !slices.Equal(m.Paths, []string{"/a", "/c"}) {
+		t.Errorf("got %s %q", m.Text, m.Paths)
+	}
+}
+
+func TestS34_Keys(t *testing.T) {
+	keys, all := Keys(json.RawMessage(`{"properties":{"b":{"items":{"writeOnly":true}},"c":{},"a":{"$ref":"#/$defs/s"}},"$defs":{"s":{"x-sensitive":true}}}`))
+	if !slices.Equal(keys, []string{"a", "b"}) || all {
+		t.Errorf("%q, %v", keys, all)
+	}
+	for _, schema := range []string{`{"additionalProperties":{"writeOnly":true}}`, `[]`} {
+		if _, all := Keys(json.RawMessage(schema)); !all {
+			t.Errorf("%s: not all", schema)
+		}
+	}
+}
+
 func TestS34_PathsAndSecrets(t *testing.T) {
-	m := Input([]byte(`{"properties":{"a/b":{"writeOnly":true},"n":{"writeOnly":true}}}`), `{"a/b":{"deep":"secret-1"},"n":77123}`)
+	m := Input(`{"a/b":{"deep":"secret-1"},"n":77123}`, json.RawMessage(`{"properties":{"a/b":{"writeOnly":true},"n":{"writeOnly":true}}}`))
 	if !slices.Equal(m.Paths, []string{"/a~1b", "/n"}) {
 		t.Errorf("paths %q", m.Paths)
 	}
@@ -71,7 +102,7 @@ func TestS34_WhatLooksLikeAKey(t *testing.T) {
 func FuzzInput(f *testing.F) {
 	f.Add(`{"properties":{"a":{"writeOnly":true}}}`, `{"a":"x"}`)
 	f.Fuzz(func(t *testing.T, schema, text string) {
-		m := Input([]byte(schema), text)
+		m := Input(text, json.RawMessage(schema))
 		if len(m.Paths) == 0 && m.Text != text {
 			t.Errorf("nothing is masked, and %q became %q", text, m.Text)
 		}

@@ -1,8 +1,12 @@
 package mask
 
 import (
+	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/ringi-dev/ringi/internal/strictjson"
 )
 
 // Bounds of a schema's expansion at one place. Above them the whole input is
@@ -86,6 +90,56 @@ func (m *masker) find(ref string) (any, bool) {
 
 func marked(s map[string]any) bool {
 	return s["writeOnly"] == true || s["format"] == "password" || s["x-sensitive"] == true
+}
+
+// Keys returns the top-level keys of an input that its schemas mark as secret,
+// in themselves or in anything below, sorted. all is set where every key counts
+// as secret: a mark stands where no key can be told, or a schema is no object.
+func Keys(schemas ...json.RawMessage) (keys []string, all bool) {
+	for _, raw := range schemas {
+		document, err := strictjson.ParseObject(string(raw), strictjson.Limits{})
+		all = all || err != nil && len(raw) > 0
+		properties, _ := document["properties"].(map[string]any)
+		for key, sub := range properties {
+			if Marked(sub, document) && !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+		}
+		for word, part := range document {
+			if word != "properties" && word != "$defs" && word != "definitions" && Marked(map[string]any{word: part}, document) {
+				all = true
+			}
+		}
+	}
+	slices.Sort(keys)
+	return keys, all
+}
+
+// Marked reports whether a part of a schema marks a secret anywhere. A reference
+// may lead anywhere in the document, so with one every mark of the document
+// counts. A nil document has none.
+func Marked(part any, document map[string]any) bool {
+	switch v := part.(type) {
+	case map[string]any:
+		if marked(v) {
+			return true
+		}
+		if document != nil {
+			for _, ref := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
+				if _, leads := v[ref]; leads {
+					return Marked(document, nil)
+				}
+			}
+		}
+		for _, sub := range v {
+			if Marked(sub, document) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, func(sub any) bool { return Marked(sub, document) })
+	}
+	return false
 }
 
 // members are the schemas of an object's member.

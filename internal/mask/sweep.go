@@ -13,18 +13,44 @@ import (
 // masking every "7" would hide everything and protect nothing.
 const shortest = 4
 
+// names are names of members whose values are secret whatever they hold.
+var names = regexp.MustCompile(`(?i)^(.*[-_.])?(authorization|cookie|password|passwd|passphrase|secret|token|credentials?|(api|access|private|secret)[-_]?key|apikey)$`)
+
+// Name reports whether the name of a member says that its value is secret.
+func Name(name string) bool { return names.MatchString(name) }
+
 // looks are values that are secret wherever they stand: private keys, tokens of
-// well-known services and ours, JSON Web Tokens (RFC 7519), bearer tokens (RFC
-// 6750, 2.1).
-var looks = regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(-----END [A-Z ]*PRIVATE KEY-----)?` +
+// well-known services and ours, JSON Web Tokens (RFC 7519), bearer and basic
+// credentials (RFC 6750, 2.1; RFC 7617, 2), passwords in addresses (RFC 3986,
+// 3.2.1). The named ones are told from words by look alone.
+var looks = regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(?:-----END [A-Z ]*PRIVATE KEY-----)?` +
 	`|\bringi_[0-9a-z]{10}_[0-9a-z]{52}` +
-	`|\bAKIA[0-9A-Z]{16}\b` +
-	`|\bgh[pousr]_[A-Za-z0-9]{36,}` +
+	`|\bAKIA[0-9A-Z]{12,}\b` +
+	`|\bgh[pousr]_[A-Za-z0-9]{16,}` +
 	`|\bgithub_pat_[A-Za-z0-9_]{22,}` +
-	`|\bxox[abeoprs]-[A-Za-z0-9-]{10,}` +
-	`|\bsk-[A-Za-z0-9_-]{20,}` +
+	`|\bxox[abeoprs]-[A-Za-z0-9-]{8,}` +
 	`|\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*` +
-	`|(?i:\bbearer +)[A-Za-z0-9._~+/-]{16,}=*`)
+	`|://[^/\s:@]+:[^/\s@]+@` +
+	`|\bsk-(?P<sk>[A-Za-z0-9_-]{8,})` +
+	`|(?i:\b(?:bearer|basic)\s+)(?P<auth>[A-Za-z0-9._~+/-]{8,}=*)`)
+
+// Looks reports whether a text holds what looks like a secret.
+func Looks(text string) bool { return sweep(text) != text }
+
+// sweep masks what looks like a secret. What stands behind "sk-", "bearer" or
+// "basic" may be a word: it counts from 16 characters, or with a digit.
+func sweep(text string) string {
+	if len(text) < 8 {
+		return text
+	}
+	return looks.ReplaceAllStringFunc(text, func(found string) string {
+		m := looks.FindStringSubmatch(found)
+		if word := m[looks.SubexpIndex("sk")] + m[looks.SubexpIndex("auth")]; word != "" && len(word) < 16 && !strings.ContainsAny(word, "0123456789") {
+			return found
+		}
+		return Mark
+	})
+}
 
 // Sweeper masks secrets in running text. The zero value masks what looks like a
 // key.
@@ -62,10 +88,7 @@ func (s Sweeper) Text(text string) string {
 	if s.r != nil {
 		text = s.r.Replace(text)
 	}
-	if len(text) < 16 {
-		return text
-	}
-	return looks.ReplaceAllString(text, Mark)
+	return sweep(text)
 }
 
 // JSON masks every string of a JSON document, names of members too, and keeps

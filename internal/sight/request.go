@@ -2,7 +2,6 @@ package sight
 
 import (
 	"encoding/json"
-	"slices"
 	"time"
 
 	"github.com/ringi-dev/ringi"
@@ -133,16 +132,5 @@ func Typed(tool ringi.Tool, input []byte) []string { return masked(tool, ringi.I
 // masked masks an input by the schema that the model was offered, and by that
 // of what a person supplies.
 func masked(tool ringi.Tool, input ringi.Input) mask.Masked {
-	m := mask.Input(tool.InputSchema, string(input))
-	if len(tool.InputRequired) == 0 {
-		return m
-	}
-	more := mask.Input(tool.InputRequired, m.Text)
-	for _, p := range more.Paths {
-		if !slices.Contains(m.Paths, p) {
-			m.Paths = append(m.Paths, p)
-		}
-	}
-	m.Text, m.Secrets = more.Text, append(m.Secrets, more.Secrets...)
-	return m
+	return mask.Input(string(input), tool.InputSchema, tool.InputRequired)
 }
