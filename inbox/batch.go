@@ -99,7 +99,7 @@ func (in *inbox) gather(ctx context.Context, who access.Who, ids []string) (batc
 		if err != nil {
 			return b, err
 		}
-		d := showJSON(string(s.Call.Input), maskerOf(s.Tool))
+		d := showJSON(string(s.Call.Input), maskerOf(s.ApprovalRequest))
 		why := batchable(s, d)
 		if why == "" && !s.answerable(who, ringi.Approve) {
 			why = "it is not yours to decide"

@@ -115,7 +115,7 @@ func (in *inbox) confirm(w http.ResponseWriter, r *http.Request, who access.Who,
 		return in.about(r, s, in.whyNot(r.Context(), s, d))
 	}
 	b := confirmBody{R: s.ApprovalRequest, Sentence: sentenceOf(s.ApprovalRequest, s.agent), Answer: d.Answer, Word: confirmWord(d.Answer),
-		Input: showJSON(string(s.Call.Input), maskerOf(s.Tool)), Money: moneyOf(s.ApprovalRequest), Digest: d.Digest,
+		Input: showJSON(string(s.Call.Input), maskerOf(s.ApprovalRequest)), Money: moneyOf(s.ApprovalRequest), Digest: d.Digest,
 		Kept: kept{Reason: d.Reason, Note: d.Note, Result: d.Result}, Scope: string(d.Scope)}
 	return in.show(w, http.StatusOK, who, page{Name: "confirm", Title: "Are you sure?", Count: -1, Body: b})
 }
@@ -168,7 +168,7 @@ func (in *inbox) about(r *http.Request, s seen, err error) error {
 // again shows the request's page with what is wrong, and what was typed.
 func (in *inbox) again(w http.ResponseWriter, r *http.Request, who access.Who, s seen, problem string) error {
 	b := requestBody{Problem: problem, Kept: kept{typed(r, "reason"), typed(r, "note"), typed(r, "result")}}
-	return in.showRequest(w, r, who, s, http.StatusUnprocessableEntity, b, maskerOf(s.Tool))
+	return in.showRequest(w, r, who, s, http.StatusUnprocessableEntity, b, maskerOf(s.ApprovalRequest))
 }
 
 // onward goes to the next request that waits, or to the list, and says what was

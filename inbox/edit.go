@@ -39,7 +39,7 @@ func (in *inbox) editPage(w http.ResponseWriter, r *http.Request, who access.Who
 }
 
 func (in *inbox) editBodyOf(s seen) editBody {
-	hide := maskerOf(s.Tool)
+	hide := maskerOf(s.ApprovalRequest)
 	b := editBody{R: s.ApprovalRequest, Sentence: sentenceOf(s.ApprovalRequest, s.agent), Digest: s.Digest}
 	b.Form = formOf(s.Tool.InputSchema, string(s.Call.Input), hide)
 	if b.Masked = showJSON(string(s.Call.Input), hide).Masked != nil; !b.Masked {
@@ -120,12 +120,12 @@ func (in *inbox) fill(w http.ResponseWriter, r *http.Request, who access.Who) er
 	var ok bool
 	if d.Input, ok = f.read("", r.PostForm); !ok {
 		b.Problem = "Some values cannot be taken; see the form."
-		return in.showRequest(w, r, who, s, http.StatusUnprocessableEntity, b, maskerOf(s.Tool))
+		return in.showRequest(w, r, who, s, http.StatusUnprocessableEntity, b, maskerOf(s.ApprovalRequest))
 	}
 	set, err := in.settle(r.Context(), who, s, d)
 	if problems, ok := inputProblems(err, &f); ok {
 		b.Problem = strings.Join(append([]string{"Some values cannot be taken; see the form."}, problems...), " ")
-		return in.showRequest(w, r, who, s, http.StatusUnprocessableEntity, b, maskerOf(s.Tool))
+		return in.showRequest(w, r, who, s, http.StatusUnprocessableEntity, b, maskerOf(s.ApprovalRequest))
 	}
 	if err != nil {
 		return in.about(r, s, err)

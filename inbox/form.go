@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ringi-dev/ringi/internal/escape"
+	"github.com/ringi-dev/ringi/internal/mask"
 	"github.com/ringi-dev/ringi/internal/schema"
 	"github.com/ringi-dev/ringi/internal/strictjson"
 )
@@ -69,12 +70,12 @@ func formOf(raw json.RawMessage, input string, hide *masker) form {
 	for _, m := range members {
 		was[m.Key] = m.Value
 	}
-	own := maskerFor(raw)
+	secrets, all := mask.Keys(raw)
 	masked := showJSON(input, hide).Masked
 	for i, key := range s.Properties() {
 		at := "/" + escaped(key)
-		secret := own.key(at, key) || hide.key(at, key) || slices.ContainsFunc(masked, func(path string) bool {
-			return path == at || strings.HasPrefix(path, at+"/")
+		secret := all || slices.Contains(secrets, key) || mask.Name(key) || slices.ContainsFunc(masked, func(path string) bool {
+			return path == "" || path == at || strings.HasPrefix(path, at+"/")
 		})
 		f.Fields = append(f.Fields, fieldOf(i, key, doc.Properties[key], was[key], slices.Contains(s.Required(), key), secret))
 	}

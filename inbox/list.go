@@ -13,6 +13,7 @@ import (
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/access"
 	"github.com/ringi-dev/ringi/internal/escape"
+	"github.com/ringi-dev/ringi/internal/mask"
 )
 
 const (
@@ -204,7 +205,7 @@ func (b *listBody) takes(who access.Who, s seen) bool {
 	}
 	hay := s.Tool.Name + "\n" + s.agent + "\n" + s.ID + "\n" + s.RunID
 	if s.full {
-		for _, f := range showJSON(string(s.Call.Input), maskerOf(s.Tool)).Fields {
+		for _, f := range showJSON(string(s.Call.Input), maskerOf(s.ApprovalRequest)).Fields {
 			if !f.Value.Masked {
 				hay += "\n" + f.Value.Text
 			}
@@ -219,7 +220,7 @@ func (in *inbox) itemOf(ctx context.Context, s seen) item {
 	if !s.full {
 		return it
 	}
-	d := showJSON(string(s.Call.Input), maskerOf(s.Tool))
+	d := showJSON(string(s.Call.Input), maskerOf(s.ApprovalRequest))
 	it.Chips = chipsOf(s.ApprovalRequest, d.Flags)
 	it.Args, it.More = argsOf(d)
 	it.For = in.deciders(ctx, s.Deciders)
@@ -240,7 +241,7 @@ func argsOf(d document) ([]arg, int) {
 		v := f.Value.Text
 		switch {
 		case f.Value.Masked:
-			v = maskText
+			v = mask.Mark
 		case composite(f.raw):
 			v = f.Type
 		}

@@ -72,7 +72,7 @@ func (in *inbox) request(w http.ResponseWriter, r *http.Request, who access.Who)
 	if err != nil {
 		return err
 	}
-	return in.showRequest(w, r, who, s, http.StatusOK, requestBody{}, maskerOf(s.Tool))
+	return in.showRequest(w, r, who, s, http.StatusOK, requestBody{}, maskerOf(s.ApprovalRequest))
 }
 
 // showRequest shows a request; with is what the page shall show beside it.
@@ -203,7 +203,7 @@ func (in *inbox) reveal(w http.ResponseWriter, r *http.Request, who access.Who) 
 	if err != nil {
 		return err
 	}
-	keys := showJSON(string(s.Call.Input), maskerOf(s.Tool)).Masked
+	keys := showJSON(string(s.Call.Input), maskerOf(s.ApprovalRequest)).Masked
 	switch {
 	case in.o.Revealed != nil:
 		if err := in.o.Revealed(r.Context(), who.Principal, s.ID, keys); err != nil {

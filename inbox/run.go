@@ -8,6 +8,7 @@ import (
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/access"
 	"github.com/ringi-dev/ringi/internal/escape"
+	"github.com/ringi-dev/ringi/internal/sight"
 )
 
 type runBody struct {
@@ -36,7 +37,7 @@ func (in *inbox) run(w http.ResponseWriter, r *http.Request, who access.Who) err
 		return err
 	}
 	b := runBody{Row: row, Word: statusWord(row.Status), Agent: escape.Line(row.Agent),
-		Full:      owner&access.Asked != 0 && who.Has(access.RoleApprover) || who.Has(access.RoleAdmin),
+		Full:      sight.Of(who, owner, false) == sight.Full,
 		CanCancel: !row.Status.Final() && access.May(who, access.RunsCancel, owner) == nil}
 	for _, q := range requests {
 		if q.State == ringi.Pending {
@@ -67,9 +68,12 @@ func statusWord(s ringi.RunStatus) string {
 // and which tools were called, and neither input, result nor notes.
 func (in *inbox) timeline(ctx context.Context, b *runBody, events []ringi.Event, requests []ringi.ApprovalRequest) {
 	t := timeline{in: in, body: b, hide: map[string]*masker{}, tools: map[string]string{}, asked: map[string]time.Time{}}
+	var known []ringi.Tool
 	for _, r := range requests {
-		t.hide[r.Call.Tool] = maskerOf(r.Tool)
+		t.hide[r.Call.Tool] = maskerOf(r)
+		known = append(known, r.Tool)
 	}
+	t.all = &masker{text: sight.NewLog(events, known).Text}
 	for _, e := range events {
 		t.add(ctx, e)
 	}
@@ -92,6 +96,7 @@ type timeline struct {
 	in    *inbox
 	body  *runBody
 	hide  map[string]*masker // by tool
+	all   *masker            // for what was said
 	tools map[string]string  // by call
 	asked map[string]time.Time
 	spans [][2]time.Time
@@ -101,7 +106,7 @@ func (t *timeline) add(ctx context.Context, e ringi.Event) {
 	plain := func(kind, what string, texts ...said) {
 		t.body.Lines = append(t.body.Lines, entry{At: e.At, Seq: e.Seq, Kind: kind, What: what, Said: texts})
 	}
-	prose := func(s string) shown { return showText((&masker{}).prose(s)) }
+	prose := func(s string) shown { return showText(t.all.prose(s)) }
 	switch b := e.Body.(type) {
 	case nil:
 		plain("end", "This was erased")
@@ -146,7 +151,7 @@ func (t *timeline) add(ctx context.Context, e ringi.Event) {
 
 // asking tells events of requests, with how long was waited.
 func (t *timeline) asking(ctx context.Context, e ringi.Event) {
-	line, request, call := t.in.entryOf(ctx, e, &masker{})
+	line, request, call := t.in.entryOf(ctx, e, t.all)
 	if line.What == "" {
 		return
 	}
@@ -170,7 +175,7 @@ func (t *timeline) asking(ctx context.Context, e ringi.Event) {
 func (t *timeline) callSaid(c ringi.JudgedCall) said {
 	label := "Called " + escape.Line(c.Tool)
 	if c.Code != "" {
-		return said{label + ", refused", showText((&masker{}).prose(c.Text))}
+		return said{label + ", refused", showText(t.all.prose(c.Text))}
 	}
 	hide := t.hide[c.Tool]
 	if !t.body.Full || hide == nil {
@@ -197,7 +202,7 @@ func (t *timeline) result(plain func(kind, what string, texts ...said), f ringi.
 		plain("run", what)
 		return
 	}
-	plain("run", what, said{"Result", showText((&masker{}).prose(text))})
+	plain("run", what, said{"Result", showText(t.all.prose(text))})
 }
 
 func (t *timeline) finish(f *ringi.RunFinished) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/access"
+	"github.com/ringi-dev/ringi/internal/sight"
 )
 
 // seen is a request as it stands to somebody.
@@ -38,7 +39,7 @@ func (in *inbox) find(ctx context.Context, who access.Who, route access.Route, i
 func (in *inbox) stands(who access.Who, r ringi.ApprovalRequest, agent string) seen {
 	owner := who.OwnerOf(access.Of(r, agent))
 	return seen{ApprovalRequest: r, agent: agent, owner: owner,
-		full: owner&access.Asked != 0 && who.Has(access.RoleApprover) || who.Has(access.RoleAdmin)}
+		full: sight.Of(who, owner, false) == sight.Full}
 }
 
 // may reports whether somebody has a route on the request.

@@ -104,25 +104,27 @@ type document struct {
 	Bytes int
 	// Masked are the pointers of what is masked.
 	Masked []string
-	// Broken: it is no JSON, and Exact is all there is.
+	// Broken: it is no JSON, and Exact is all there is; or it is masked whole.
 	Broken bool
 	Flags  []string
+
+	hidden map[string]bool // by pointer
 }
 
 // showJSON makes a JSON text ready to be shown. hide says which values are
 // masked; nil masks none.
 func showJSON(text string, hide *masker) document {
 	d := document{Bytes: len(text), Flags: warnings(escape.Flags(text))}
-	if _, err := strictjson.Parse(text, strictjson.Limits{Bytes: -1}); err != nil {
-		d.Broken = true
-		if clear := hide.prose(text); clear != text {
-			d.Masked = []string{""}
-			text = clear
-		}
-		d.Exact = escape.Text(text)
+	d.hidden = hide.paths(text)
+	if d.hidden[""] {
+		d.Broken, d.Masked = true, []string{""}
 		return d
 	}
-	d.walk("", "", 0, strings.TrimSpace(text), hide, false)
+	if _, err := strictjson.Parse(text, strictjson.Limits{Bytes: -1}); err != nil {
+		d.Broken, d.Exact = true, escape.Text(text)
+		return d
+	}
+	d.walk("", "", 0, strings.TrimSpace(text))
 	if d.Masked == nil {
 		d.Exact = escape.Text(text)
 	}
@@ -134,8 +136,8 @@ func showJSON(text string, hide *masker) document {
 	return d
 }
 
-func (d *document) walk(path, name string, depth int, raw string, hide *masker, hidden bool) {
-	hidden = hidden || hide.key(path, name)
+func (d *document) walk(path, name string, depth int, raw string) {
+	hidden := d.hidden[path]
 	f := field{Path: path, Name: escape.Line(name), NameFlags: warnings(escape.Flags(name)), Depth: min(depth, 6), raw: raw}
 	top := path == ""
 	switch raw[0] {
@@ -153,7 +155,7 @@ func (d *document) walk(path, name string, depth int, raw string, hide *masker, 
 			if top {
 				next = 0
 			}
-			d.walk(string(strictjson.AppendPointer([]byte(path), m.Key)), m.Key, next, m.Value, hide, hidden)
+			d.walk(string(strictjson.AppendPointer([]byte(path), m.Key)), m.Key, next, m.Value)
 		}
 		return
 	case '[':
@@ -164,14 +166,13 @@ func (d *document) walk(path, name string, depth int, raw string, hide *masker, 
 		}
 		d.Fields = append(d.Fields, f)
 		for i, item := range list {
-			d.walk(fmt.Sprintf("%s/%d", path, i), fmt.Sprint(i+1), depth+1, item, hide, hidden)
+			d.walk(fmt.Sprintf("%s/%d", path, i), fmt.Sprint(i+1), depth+1, item)
 		}
 		return
 	case '"':
 		f.Type = "text"
 		v, _ := strictjson.Parse(raw, strictjson.Limits{Bytes: -1})
 		s, _ := v.(string)
-		hidden = hidden || hide.value(s)
 		f.Value = showText(s)
 	case 't', 'f':
 		f.Type = "yes or no"
