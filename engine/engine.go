@@ -110,7 +110,8 @@ type Config struct {
 	UndeclaredRemote ringi.Status
 	// UseBy is how long an approval is good: zero 24 h.
 	UseBy time.Duration
-	// Zone is the trust zone of Model; zero has no ceiling.
+	// Zone is the trust zone of Model; zero has no ceiling. Where Model knows its
+	// own (ringi.ZonedModel), the less trusted of both counts.
 	Zone ringi.TrustZone
 }
 
@@ -170,6 +171,11 @@ func New(cfg Config) (*Engine, error) {
 	orDuration(&cfg.UseBy, 24*time.Hour)
 	orDuration(&cfg.GateIdle, 72*time.Hour)
 	orDuration(&cfg.Lease, 30*time.Second)
+	zone, err := zoneWith(cfg.Zone, cfg.Model)
+	if err != nil {
+		return nil, fmt.Errorf("check configuration: %w", err)
+	}
+	cfg.Zone = zone
 	if err := check(cfg); err != nil {
 		return nil, fmt.Errorf("check configuration: %w", err)
 	}

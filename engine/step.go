@@ -133,6 +133,9 @@ func (a *activation) prepare(ctx context.Context, n int, msgs []ringi.Message) (
 		if plan.Zone != "" {
 			st.zone = plan.Zone
 		}
+		if st.zone, err = zoneWith(st.zone, plan.Model); err != nil {
+			return nil, fmt.Errorf("prepare step %d: %w", n, err)
+		}
 	}
 	if plan.System != nil {
 		st.system = *plan.System
@@ -177,6 +180,23 @@ func cloneMessages(msgs []ringi.Message) []ringi.Message {
 // zone is the less trusted of the recorded zone and today's.
 func (e *Engine) zone(recorded ringi.TrustZone) ringi.TrustZone {
 	return lessTrusted(recorded, e.cfg.Zone)
+}
+
+// zoneWith is the less trusted of a declared zone and the one that a model
+// itself knows: a chain of models is as trusted as its least trusted one.
+func zoneWith(declared ringi.TrustZone, m ringi.Model) (ringi.TrustZone, error) {
+	zoned, ok := m.(ringi.ZonedModel)
+	if !ok {
+		return declared, nil
+	}
+	own := zoned.TrustZone()
+	if own != "" && !own.Known() {
+		return "", fmt.Errorf("model has unknown trust zone %q", own)
+	}
+	if declared != "" && !declared.Known() {
+		return declared, nil // refused elsewhere, by its own name
+	}
+	return lessTrusted(declared, own), nil
 }
 
 // offered is an offer with its digest, computed once.
@@ -297,8 +317,8 @@ func (a *activation) claimAs(ctx context.Context, progress bool) error {
 	})
 }
 
-// ask calls the model, and again where a call failed: nothing of a broken turn
-// has run.
+// ask calls the model, and again where a call failed in a way that may pass:
+// nothing of a broken turn has run.
 func (a *activation) ask(ctx context.Context, st *stepping) (*ringi.ModelTurn, error) {
 	tries := 1 + max(a.s.start.Limits.ModelRetries, 0)
 	for {
@@ -312,6 +332,13 @@ func (a *activation) ask(ctx context.Context, st *stepping) (*ringi.ModelTurn, e
 				Body: &ringi.StepDiscarded{Step: st.n, Attempt: st.attempts, Why: errText(err)}})
 		}
 		if ctx.Err() != nil || errors.Is(err, errLeft) || st.attempts >= tries {
+			return nil, err
+		}
+		wait, again, err := retryWait(err, st.attempts)
+		if !again {
+			return nil, err
+		}
+		if sleep(ctx, wait); ctx.Err() != nil {
 			return nil, err
 		}
 	}
