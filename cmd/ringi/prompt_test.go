@@ -377,16 +377,16 @@ func TestTryAtATerminal(t *testing.T) {
 	t.Run("approve", func(t *testing.T) {
 		term := atTerminal(t, 100, nil, fast...)
 		term.expect("calls refund")
-		term.expect("[approve/deny/edit] ")
+		term.expect("[approve/deny/edit/later] ")
 		term.send("approve\n")
 		term.expect("Done: 49.90 EUR are on their way")
 		term.exits(exitDone)
 	})
 	t.Run("deny with a reason", func(t *testing.T) {
 		term := atTerminal(t, 100, nil, fast...)
-		term.expect("[approve/deny/edit] ")
+		term.expect("[approve/deny/edit/later] ")
 		term.send("\n") // no default
-		term.expect("[approve/deny/edit] ")
+		term.expect("[approve/deny/edit/later] ")
 		term.send("d\n")
 		term.expect("may be empty: ")
 		term.send("not on a Sunday\n")
@@ -395,7 +395,7 @@ func TestTryAtATerminal(t *testing.T) {
 	})
 	t.Run("edit the amount, then approve what it makes", func(t *testing.T) {
 		term := atTerminal(t, 100, nil, fast...)
-		term.expect("[approve/deny/edit] ")
+		term.expect("[approve/deny/edit/later] ")
 		term.send("edit\n")
 		term.expect("How many cents? ")
 		term.send("twenty\n")
@@ -404,7 +404,7 @@ func TestTryAtATerminal(t *testing.T) {
 		term.expect(`"amount_cents":2000`)
 		term.expect("Changed by")
 		term.expect("20.00 EUR of 49.90 EUR go back")
-		term.expect("[approve/deny/edit] ")
+		term.expect("[approve/deny/edit/later] ")
 		term.send("approve\n")
 		term.expect("A colleague looked at it: 20.00 EUR are on their way")
 		term.exits(exitDone)
@@ -413,7 +413,7 @@ func TestTryAtATerminal(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "try.db")
 		flags := []string{"--store", "sqlite:" + path, "--wait-before-prompt", "1ms"}
 		term := atTerminal(t, 100, nil, append(flags, "try")...)
-		term.expect("[approve/deny/edit] ")
+		term.expect("[approve/deny/edit/later] ")
 		store, err := openStore("sqlite:" + path)
 		if err != nil {
 			t.Fatal(err)
@@ -461,4 +461,101 @@ func TestStepsAreSilentInAPipe(t *testing.T) {
 	if pipe.Len() > 0 {
 		t.Errorf("the pipe got %q", pipe.String())
 	}
+}
+
+// A talk with the demo's agent: no configuration, no key, no network.
+func TestChatAtATerminal(t *testing.T) {
+	fast := []string{"--wait-before-prompt", "1ms", "chat"}
+	const kettle = "Mira Solheim asks for a refund for a broken kettle.\n"
+	t.Run("approve, and say more", func(t *testing.T) {
+		term := atTerminal(t, 100, nil, fast...)
+		term.expect("this is the demo's agent")
+		term.expect("You: ")
+		term.send(kettle)
+		term.expect("calls refund")
+		term.expect("Exactly what will run")
+		term.expect("Let it run once, exactly so? [approve/deny/edit/respond/later] ")
+		term.send("a\n")
+		term.expect("it ran: ")
+		term.expect("calls send_mail")
+		term.expect("/later] ")
+		term.send("approve\n")
+		term.expect("You: ")
+		term.send("\n")
+		term.exits(exitDone)
+	})
+	t.Run("deny with a reason that the agent reads", func(t *testing.T) {
+		term := atTerminal(t, 100, nil, fast...)
+		term.expect("You: ")
+		term.send(kettle)
+		term.expect("/later] ")
+		term.send("deny\n")
+		term.expect("may be empty: ")
+		term.send("not on a Sunday\n")
+		term.expect("not on a Sunday") // as it was typed
+		term.expect("not on a Sunday") // in what the agent says now
+		term.expect("You: ")
+		term.send("\x04")
+		term.exits(exitDone)
+	})
+	t.Run("edit, then approve what it makes", func(t *testing.T) {
+		editor := filepath.Join(t.TempDir(), "editor")
+		if err := os.WriteFile(editor, []byte("#!/bin/sh\nsed -i 's/\"amount\": [0-9]*/\"amount\": 700/; s/\"amount_cents\": [0-9]*/\"amount_cents\": 700/' \"$1\"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		term := atTerminal(t, 100, []string{"EDITOR=" + editor}, fast...)
+		term.expect("You: ")
+		term.send(kettle)
+		term.expect("/later] ")
+		term.send("edit\n")
+		term.expect("That is a new question")
+		term.expect("Changed by")
+		term.expect("/later] ")
+		term.send("approve\n")
+		term.expect("it ran: ")
+		term.expect("calls send_mail")
+		term.expect("/later] ")
+		term.send("approve\n")
+		term.expect("You: ")
+		term.send("\n")
+		term.exits(exitDone)
+	})
+	t.Run("respond in the tool's place", func(t *testing.T) {
+		term := atTerminal(t, 100, nil, fast...)
+		term.expect("You: ")
+		term.send(kettle)
+		term.expect("/later] ")
+		term.send("respond\n")
+		term.expect("With which result? ")
+		term.send(`{"refund_id":"by hand"}` + "\n")
+		term.expect("input does not match the schema")
+		term.expect("/later] ") // and is asked again
+		term.send("respond\n")
+		term.expect("With which result? ")
+		term.send(`{"refund_id":"by hand","order_id":"A-1042","amount_cents":1,"currency":"EUR","left_cents":0}` + "\n")
+		term.expect("A colleague answered in the refund's place")
+		term.expect("calls send_mail")
+		term.expect("/later] ")
+		term.send("approve\n")
+		term.expect("You: ")
+		term.send("\n")
+		term.exits(exitDone)
+	})
+	t.Run("typed input that no screen shows", func(t *testing.T) {
+		term := atTerminal(t, 100, nil, fast...)
+		term.expect("You: ")
+		term.send("Amara Okafor is on the telephone: cancel order A-1057.\n")
+		term.expect("Supply what it asks for? [fill/deny/later] ")
+		term.send("fill\n")
+		term.expect("card_last4")
+		term.send("4417\n")
+		term.expect("boolean): ")
+		term.send("true\n")
+		term.expect("/later] ")
+		term.send("approve\n")
+		term.expect("/later] ") // the order is cancelled with leave of its own
+		term.send("later\n")
+		term.expect("waits for a person")
+		term.exits(exitWaiting)
+	})
 }

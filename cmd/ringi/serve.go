@@ -144,7 +144,8 @@ func (e *env) openServer(ctx context.Context, c *config) (_ *server, err error) 
 		config: c, accessPath: filepath.Join(data, accessFile),
 		worker: worker.New(worker.Options{AtOnce: int(c.Worker.AtOnce), Grace: c.grace(), Logger: log}),
 	}
-	store, err := makeServerStore(filepath.Join(data, storeFile), s.worker.Wake)
+	s.data = data
+	store, err := makeServerStore(s.storePath(), s.worker.Wake)
 	if err != nil {
 		return nil, err
 	}
@@ -168,6 +169,8 @@ func (e *env) openServer(ctx context.Context, c *config) (_ *server, err error) 
 	}
 	return s, nil
 }
+
+func (s *server) storePath() string { return filepath.Join(s.data, storeFile) }
 
 // noAgents says what to write where nothing is configured.
 func (e *env) noAgents(c *config) error {

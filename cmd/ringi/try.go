@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -56,16 +55,17 @@ func newTryCommand(e *env) *cobra.Command {
 
 // trial is one ringi try.
 type trial struct {
-	e       *env
-	out     io.Writer // the story; standard error with --json
+	dialogue
 	store   ringi.Store
-	engine  *engine.Engine
-	by      ringi.Principal
 	approve string
 }
 
 func (e *env) newTrial(ctx context.Context, approve string) (_ *trial, err error) {
-	t := &trial{e: e, out: e.out, approve: approve}
+	t := &trial{dialogue: dialogue{e: e, out: e.out}, approve: approve}
+	t.dialogue.edit = t.edit
+	if approve != "" {
+		t.answer = t.scripted
+	}
 	if e.json {
 		t.out = e.err
 	}
@@ -150,20 +150,13 @@ func (t *trial) play(ctx context.Context) error {
 		t.tell("Going on with run %s, which an earlier ringi try left.\n", run)
 		res, err = t.resume(ctx, run)
 	} else {
-		res, err = t.start(ctx)
+		res, err = t.begin(ctx)
 	}
-	for err == nil && res.Status.Waiting() && len(res.Pending) > 0 {
-		var decided bool
-		if decided, err = t.decide(ctx, res.Pending[0]); err != nil {
-			break
-		}
-		if !decided {
-			return t.wait(res)
-		}
-		res, err = t.resume(ctx, res.RunID)
-	}
-	if err != nil {
+	if res, err = t.finish(ctx, res, err); err != nil {
 		return err
+	}
+	if res.Status.Waiting() && len(res.Pending) > 0 {
+		return t.wait(res)
 	}
 	return t.end(res)
 }
@@ -183,96 +176,20 @@ func (t *trial) left(ctx context.Context) (string, error) {
 	return rows[i].ID, nil
 }
 
-func (t *trial) start(ctx context.Context) (*ringi.Result, error) {
+func (t *trial) begin(ctx context.Context) (*ringi.Result, error) {
 	t.tell("Ann writes: %s\n", customerText)
 	ann := ringi.Principal{ID: "customer:ann", Name: "Ann Example", Kind: ringi.Person, Auth: "example"}
-	return t.told(ctx, "", t.engine.Stream(ctx, ringi.RunStart{System: agentSystem, By: ann,
-		Messages: []ringi.Message{ringi.User(customerText)}}))
+	return t.start(ctx, ringi.RunStart{System: agentSystem, By: ann, Messages: []ringi.Message{ringi.User(customerText)}})
 }
 
-func (t *trial) resume(ctx context.Context, run string) (*ringi.Result, error) {
-	return t.told(ctx, run, t.engine.StreamResume(ctx, run))
-}
-
-// told tells the events of a run as they come, and returns where it stands.
-func (t *trial) told(ctx context.Context, run string, events func(func(ringi.Event, error) bool)) (*ringi.Result, error) {
-	for ev, err := range events {
-		if err != nil {
-			return nil, err
-		}
-		run = ev.RunID
-		switch b := ev.Body.(type) {
-		case *ringi.ModelResponded:
-			t.tell("\nThe agent: %s\n", b.Text)
-			for _, c := range b.Calls {
-				t.tell("  calls %s %s: %s\n", c.Tool, c.Input, c.Verdict)
-			}
-		case *ringi.ToolFinished:
-			for _, r := range b.Results {
-				t.tell("  it ran: %s%s\n", r.Output, r.Error)
-			}
-		}
+// scripted is what --approve says.
+func (t *trial) scripted(r ringi.ApprovalRequest) ringi.Decision {
+	d := r.Approve(t.by)
+	if t.approve == "no" {
+		d = r.Deny(t.by, "not this time")
 	}
-	return t.engine.Resume(ctx, run) // where it stands: waiting, or ended
-}
-
-// decide gets an answer to a request: from the person at the terminal, or the
-// one that --approve gives. It reports false where nobody can be asked.
-func (t *trial) decide(ctx context.Context, r ringi.ApprovalRequest) (bool, error) {
-	page := t.e.paints(t.out)
-	page.put("\n%s\n\n", page.in(bold, "The agent waits for you."))
-	page.request(viewOf(r, false), t.e.now())
-	if err := page.flush(t.out); err != nil {
-		return false, err
-	}
-	var d ringi.Decision
-	switch {
-	case t.approve != "":
-		if d = r.Approve(t.by); t.approve == "no" {
-			d = r.Deny(t.by, "not this time")
-		}
-		d.Channel = "script"
-		t.tell("\n--approve %s: %s.\n", t.approve, d.Answer)
-	case !t.e.interactive():
-		return false, nil
-	default:
-		var err error
-		if d, err = t.ask(ctx, r); err != nil {
-			return false, err
-		}
-		d.Channel = "cli"
-	}
-	_, err := t.engine.Decide(ctx, d)
-	if _, first := errors.AsType[*ringi.DecidedError](err); first || errors.Is(err, ringi.ErrStale) {
-		t.tell("%s\n", err) // from another terminal: look how it stands
-		return true, nil
-	}
-	return true, err
-}
-
-// ask asks the person at the terminal.
-func (t *trial) ask(ctx context.Context, r ringi.ApprovalRequest) (ringi.Decision, error) {
-	p, err := t.e.asks("")
-	if err != nil {
-		return ringi.Decision{}, err
-	}
-	answers := []string{"approve", "deny"}
-	if r.Allows(ringi.Edit) {
-		answers = append(answers, "edit")
-	}
-	t.e.tell("\n")
-	said, err := p.choose(ctx, "Let it run once, exactly so?", answers...)
-	if err != nil {
-		return ringi.Decision{}, err
-	}
-	switch said {
-	case "approve":
-		return r.Approve(t.by), nil
-	case "deny":
-		reason, err := p.line(ctx, "Why? The agent reads it; may be empty: ")
-		return r.Deny(t.by, strings.TrimSpace(reason)), err
-	}
-	return t.edit(ctx, p, r)
+	t.tell("\n--approve %s: %s.\n", t.approve, d.Answer)
+	return d
 }
 
 // edit asks for another amount. Every other byte of the input stays.
@@ -336,6 +253,3 @@ func (t *trial) end(res *ringi.Result) error {
 	}
 	return nil
 }
-
-// tell writes a sentence of the story, its arguments escaped.
-func (t *trial) tell(format string, args ...any) { fmt.Fprintf(t.out, format, escaped(args)...) }
