@@ -39,6 +39,7 @@ var may = map[string][]string{
 	"aisdk":           {""},
 	"inbox":           {"", "access"},
 	"httpapi":         {"", "aisdk", "access"},
+	"webhook":         {""},
 	"ringitest":       {"", "policy", "engine", "store/memory"},
 	"provider":        {""},
 	// The suite of all providers drives them through the engine.
