@@ -228,6 +228,7 @@ type desk struct {
 	clock *clock
 	log   *lines
 	opts  Options
+	size  int // of a batch, where it is set
 }
 
 func newDesk(t *testing.T, client *http.Client, endpoints ...Endpoint) *desk {
@@ -251,6 +252,9 @@ func (d *desk) open(change ...func(*Options)) {
 	}
 	if err := b.enrol(d.t.Context()); err != nil {
 		d.t.Fatal(err)
+	}
+	if d.size > 0 {
+		b.batch = d.size
 	}
 	d.Outbox = b
 }

@@ -117,6 +117,7 @@ type Outbox struct {
 	t         *tables
 	endpoints map[string]*Endpoint
 	bell      chan struct{} // a place is free, or more is to be read
+	batch     int           // how many records are looked at for one transaction
 
 	mu     sync.Mutex
 	flying map[string]int // messages on their way, by endpoint
@@ -133,7 +134,8 @@ func Open(ctx context.Context, o Options) (*Outbox, error) {
 	if len(o.Endpoints) > MaxEndpoints {
 		return nil, fmt.Errorf("open webhooks: there are %d endpoints, at most %d are served", len(o.Endpoints), MaxEndpoints)
 	}
-	b := &Outbox{o: o, t: &tables{db: o.DB, dialect: o.Dialect}, endpoints: map[string]*Endpoint{}, bell: make(chan struct{}, 1), flying: map[string]int{}}
+	b := &Outbox{o: o, t: &tables{db: o.DB, dialect: o.Dialect}, endpoints: map[string]*Endpoint{}, bell: make(chan struct{}, 1),
+		batch: 500, flying: map[string]int{}}
 	for i := range o.Endpoints {
 		e := &o.Endpoints[i]
 		if err := e.Check(); err != nil {

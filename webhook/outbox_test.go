@@ -230,8 +230,9 @@ func TestPlacesOutliveTheServer(t *testing.T) {
 func TestEndpointsThatLagCatchUp(t *testing.T) {
 	a, z := newReceiver(t, nil), newReceiver(t, nil)
 	d := newDesk(t, to(t, 0, a, z), a.endpoint(t, "a"))
+	d.size = 20
 	d.open(func(o *Options) { o.AtOnce = 16 })
-	const runs = batch + 100 // two rows each
+	const runs = 60 // two rows each
 	for n := range runs / 2 {
 		d.book.finish(fmt.Sprint("run_", n))
 	}
@@ -265,8 +266,10 @@ func TestS37_QueueIsBounded(t *testing.T) {
 		}
 	}), newReceiver(t, nil)
 	d := newDesk(t, to(t, 0, r, ok), r.endpoint(t, "down"), ok.endpoint(t, "ok"))
+	const batch = 20
+	d.size = batch
 	d.open(func(o *Options) { o.MaxWaiting = 10 })
-	for n := range batch + 50 {
+	for n := range 3 * batch {
 		d.book.finish(fmt.Sprint("run_", n))
 		if n%(batch/2) == 0 {
 			if err := d.read(t.Context()); err != nil {
@@ -288,7 +291,7 @@ func TestS37_QueueIsBounded(t *testing.T) {
 	for name, c := range map[string]*receiver{"down": r, "ok": ok} {
 		_, ids := c.messages()
 		slices.Sort(ids)
-		if n := len(slices.Compact(ids)); n != batch+50 {
+		if n := len(slices.Compact(ids)); n != 3*batch {
 			t.Errorf("%s got %d", name, n)
 		}
 	}

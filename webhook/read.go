@@ -13,9 +13,6 @@ import (
 
 // From the feed into the table.
 
-// batch is how many records are looked at for one transaction.
-const batch = 500
-
 // enrol gives every endpoint a place in the feed, and takes away those that are
 // not configured any more.
 func (b *Outbox) enrol(ctx context.Context) error {
@@ -142,7 +139,7 @@ func (b *Outbox) read(ctx context.Context) error {
 // down what they are to be told of it, in one transaction. It returns the later
 // place and who is there now: nobody where there is nothing new, or no room.
 func (b *Outbox) readBatch(ctx context.Context, at int64, names []string, there map[string]place) (next int64, moved []string, err error) {
-	rows, err := b.o.Log.Feed(ctx, at, batch)
+	rows, err := b.o.Log.Feed(ctx, at, b.batch)
 	if err != nil || len(rows) == 0 {
 		return at, nil, err
 	}
