@@ -109,6 +109,17 @@ type Store interface {
 	Close() error
 }
 
+// ChangeTeller is a Store that tells when something was committed, so that who
+// waits for it need not look all the time. It is optional. A channel may be
+// closed late, or for nothing; who asks first and looks then misses nothing.
+type ChangeTeller interface {
+	// Changed returns a channel that is closed once something was committed
+	// after the call, by any process.
+	Changed() <-chan struct{}
+	// ChangedElsewhere is Changed for commits of other processes alone.
+	ChangedElsewhere() <-chan struct{}
+}
+
 // StoreClock is how a store's time stands. Times are UTC microseconds.
 type StoreClock struct {
 	// Wall is the wall clock, Newest the newest time recorded; zero in a store

@@ -122,7 +122,7 @@ func newWorld(t testing.TB, set setting) *world {
 	auth, err := access.NewAuthenticator(w.dir, access.AuthOptions{})
 	w.must(err)
 	o := httpapi.Options{Service: w.router, Directory: w.dir, Authenticator: auth, Look: 10 * time.Millisecond, Heartbeat: 300 * time.Millisecond,
-		Logger: slog.New(slog.NewTextHandler(w.log, nil)), Done: w.done, Verify: func(ctx context.Context, id string) (httpapi.Verification, error) {
+		Logger: slog.New(slog.NewTextHandler(w.log, nil)), Done: w.done, Changed: store.Changed, Verify: func(ctx context.Context, id string) (httpapi.Verification, error) {
 			v, err := w.router.Verify(ctx, id)
 			return httpapi.Verification(v), err
 		}}

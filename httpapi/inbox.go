@@ -82,21 +82,23 @@ func (h *hub) leave() {
 // start takes the first picture, from which changes count, and begins to look.
 func (h *hub) start() {
 	h.seen, h.states = map[string]int64{}, map[string]map[string]string{}
+	g := h.s.glance()
 	h.look(context.Background(), true)
 	h.mu.Lock()
 	h.looks, h.epoch, h.notes = true, h.epoch+1, nil
 	h.mu.Unlock()
-	go h.watch()
+	go h.watch(g)
 }
 
 // watch looks until nobody has listened for a while. It takes at most a tenth of
 // the time for itself.
-func (h *hub) watch() {
-	pause := h.s.Look
+func (h *hub) watch(g glance) {
+	ctx := context.Background()
 	for {
-		select {
-		case <-h.s.Done:
-		case <-time.After(pause):
+		took := time.Since(g.begun)
+		h.s.pause(ctx, g)
+		if took > h.s.Look/10 {
+			h.s.sleep(ctx, 9*took)
 		}
 		h.mu.Lock()
 		if h.heads == 0 && time.Since(h.left) > idle || stopped(h.s.Done) {
@@ -105,9 +107,8 @@ func (h *hub) watch() {
 			return
 		}
 		h.mu.Unlock()
-		begun := time.Now()
-		h.look(context.Background(), false)
-		pause = max(h.s.Look, 9*time.Since(begun))
+		g = h.s.glance()
+		h.look(ctx, false)
 	}
 }
 

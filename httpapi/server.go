@@ -79,6 +79,11 @@ type Options struct {
 	// Look is how often a stream or a long poll looks for something new; 0 means
 	// 100 ms.
 	Look time.Duration
+	// Changed, where set, returns a channel that is closed once anything of the
+	// service has changed after the call: ringi.ChangeTeller's. Then streams and
+	// long polls look after a change, at most every fifth of Look, and every five
+	// times Look in any case. nil: every Look.
+	Changed func() <-chan struct{}
 	// Done ends streams and long polls when the server is to stop; nil never
 	// does.
 	Done <-chan struct{}

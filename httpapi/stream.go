@@ -147,6 +147,7 @@ func (s *server) events(ctx context.Context, v seen, after int64) (out []sight.E
 func (s *server) follow(ctx context.Context, w access.Who, v seen, st *stream, after int64) {
 	seq, silent, checked := int64(-1), time.Now(), time.Now()
 	for {
+		g := s.glance()
 		row, err := s.Service.Row(ctx, v.run)
 		if err != nil {
 			return
@@ -185,20 +186,8 @@ func (s *server) follow(ctx context.Context, w access.Who, v seen, st *stream, a
 			}
 			silent = time.Now()
 		}
-		if !s.pause(ctx) {
+		if !s.pause(ctx, g) {
 			return
 		}
-	}
-}
-
-// pause waits for one look; false where the stream is to end.
-func (s *server) pause(ctx context.Context) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-s.Done:
-		return false
-	case <-time.After(s.Look):
-		return true
 	}
 }

@@ -82,6 +82,7 @@ func (s *server) poll(ctx context.Context, w access.Who, wait string, look func(
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for checked := time.Now(); ; {
+		g := s.glance()
 		done, err := look(ctx, w)
 		switch {
 		case done:
@@ -91,12 +92,8 @@ func (s *server) poll(ctx context.Context, w access.Who, wait string, look func(
 		case err != nil:
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if !s.pause(ctx, g) {
 			return nil
-		case <-s.Done:
-			return nil
-		case <-time.After(s.Look):
 		}
 		if time.Since(checked) < s.Heartbeat/3 {
 			continue

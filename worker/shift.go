@@ -27,12 +27,13 @@ type shift struct {
 	rests  map[string]*resting // tried lately
 	ended  chan outcome
 
-	next    time.Time     // of the next look at the store
-	pause   time.Duration // between two looks
-	more    bool          // the last look did not show all
-	beyond  string        // where the search behind the stuck runs goes on
-	swept   time.Time     // when Expire was last called
-	sweeps  bool          // Expire is at work
+	changes ringi.ChangeTeller // nil where the store tells of no changes
+	next    time.Time          // of the next look at the store
+	pause   time.Duration      // between two looks
+	more    bool               // the last look did not show all
+	beyond  string             // where the search behind the stuck runs goes on
+	swept   time.Time          // when Expire was last called
+	sweeps  bool               // Expire is at work
 	sweeped chan struct{}
 }
 
@@ -63,8 +64,10 @@ type outcome struct {
 const lookLimit = 10 * time.Second
 
 func newShift(w *Worker, store ringi.Store, e Engine) *shift {
+	changes, _ := store.(ringi.ChangeTeller)
 	return &shift{
-		w: w, o: w.o, store: store, engine: e, told: teller{log: w.o.Logger},
+		changes: changes,
+		w:       w, o: w.o, store: store, engine: e, told: teller{log: w.o.Logger},
 		queued: map[string]bool{}, flying: map[string]*flight{}, rests: map[string]*resting{},
 		ended: make(chan outcome, w.o.AtOnce), pause: w.o.Poll, sweeped: make(chan struct{}, 1),
 	}
@@ -74,6 +77,7 @@ func newShift(w *Worker, store ringi.Store, e Engine) *shift {
 func (s *shift) work(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	elsewhere := s.elsewhere()
 	for {
 		s.fly(ctx)
 		if s.more && len(s.queue) == 0 && len(s.flying) < s.o.AtOnce {
@@ -89,6 +93,9 @@ func (s *shift) work(ctx context.Context) error {
 			if soon := time.Now().Add(s.pause); soon.Before(s.next) {
 				s.next = soon
 			}
+		case <-elsewhere: // another process may have decided
+			elsewhere = s.elsewhere()
+			s.next = time.Now()
 		case o := <-s.ended:
 			s.land(ctx, o)
 		case <-s.sweeped:
@@ -101,6 +108,15 @@ func (s *shift) work(ctx context.Context) error {
 		}
 		s.w.note(true)
 	}
+}
+
+// elsewhere is closed once another process has committed; nil, which never is,
+// where the store does not tell.
+func (s *shift) elsewhere() <-chan struct{} {
+	if s.changes == nil {
+		return nil
+	}
+	return s.changes.ChangedElsewhere()
 }
 
 // fly starts what is queued, as far as hands are free.

@@ -3,9 +3,9 @@
 // are past their time.
 //
 // A worker is woken by its own process where something becomes runnable (see
-// Wake), and looks at the store from time to time for all else: runs of a
-// process that died, of another process that only decides, requests past their
-// time. A wake-up may be lost, repeated or late, and nothing breaks but the
+// Wake), and by a store that tells what other processes commit
+// (ringi.ChangeTeller); it looks at the store from time to time for all else:
+// runs of a process that died, requests past their time. A wake-up may be lost, repeated or late, and nothing breaks but the
 // delay: what may run is the store's to say, and who runs it the lease's.
 package worker
 

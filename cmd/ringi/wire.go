@@ -156,8 +156,12 @@ func newHandler(s *server) (http.Handler, error) {
 		return nil, fmt.Errorf("make inbox: %w", err)
 	}
 	limiter := access.NewLimiter(access.LimiterOptions{})
-	api, err := httpapi.New(httpapi.Options{Service: s.engine, Directory: s.people.Directory, Authenticator: auth, Proxies: proxies, Limiter: limiter,
-		Verify: s.verify, Logger: s.log, Done: s.stopping.Done()})
+	o := httpapi.Options{Service: s.engine, Directory: s.people.Directory, Authenticator: auth, Proxies: proxies, Limiter: limiter,
+		Verify: s.verify, Logger: s.log, Done: s.stopping.Done()}
+	if changes, ok := s.store.(ringi.ChangeTeller); ok {
+		o.Changed = changes.Changed
+	}
+	api, err := httpapi.New(o)
 	if err != nil {
 		return nil, fmt.Errorf("make API: %w", err)
 	}

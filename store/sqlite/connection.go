@@ -22,6 +22,8 @@ type connection struct {
 	conn   *sql.Conn
 	driver driver.Conn
 	stmts  map[string]*statement
+	// versionStmt reads the data version; nil until it was asked for.
+	versionStmt driver.Stmt
 	// changed counts the rows that were changed since it was last set to 0.
 	changed int64
 	// inserted is the number of the row that was inserted last.
@@ -122,6 +124,9 @@ func (c *connection) disconnect() error {
 	var errs []error
 	for _, s := range c.stmts {
 		errs = append(errs, s.close())
+	}
+	if c.versionStmt != nil {
+		errs = append(errs, c.versionStmt.Close())
 	}
 	if c.conn != nil {
 		errs = append(errs, c.conn.Close())

@@ -51,6 +51,7 @@ type Store struct {
 	id    string
 	clock clock
 	queue queue
+	watch watch
 	read  *sql.DB
 	// What is read often is prepared once.
 	readRun, readRecords, readRequest, readTool *sql.Stmt
@@ -94,6 +95,7 @@ func open(path string, o Options) (*Store, error) {
 	}
 	s := &Store{path: path, o: o, clock: clock{wall: o.Now}, stopped: make(chan struct{})}
 	s.queue.wake = make(chan struct{}, 1)
+	s.watch.bell = make(chan struct{})
 
 	w := &writer{s: s}
 	if err := w.connect(s.path); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/ringi-dev/ringi"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -25,6 +26,10 @@ type writer struct {
 	// accepted is the time that a correction of the clock accepts in this
 	// transaction; 0 for none.
 	accepted int64
+	// version is the data version that was seen last, and looked is when: see
+	// lookElsewhere.
+	version int64
+	looked  time.Time
 	// Room for the arguments of a statement.
 	moveArgs, changeArgs []any
 	// toFind are the new requests of the transaction, whose terms are written
@@ -45,6 +50,7 @@ func (w *writer) loop() {
 		case len(group) > 0:
 			w.run(group)
 			clear(group)
+			w.glance()
 		case closed:
 			w.noteNewest()
 			// The readers go first: the last connection moves the log into the
@@ -52,7 +58,7 @@ func (w *writer) loop() {
 			w.s.closed = errors.Join(w.s.read.Close(), w.disconnect())
 			return
 		default:
-			<-w.s.queue.wake
+			w.rest()
 		}
 	}
 }
@@ -75,6 +81,7 @@ func (w *writer) run(group []*job) {
 		}
 		return
 	}
+	w.s.watch.ring(false) // also after an error: something may be recorded
 	for i, j := range group {
 		if err != nil {
 			results[i] = err

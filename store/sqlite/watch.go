@@ -1,0 +1,143 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/ringi-dev/ringi"
+)
+
+// watchEvery is how often the writer looks whether another process has written,
+// once somebody wants to know.
+const watchEvery = 20 * time.Millisecond
+
+// watch tells that something was committed.
+type watch struct {
+	mu sync.Mutex
+	// wanted is set by who asks first: until then the writer looks for nothing.
+	wanted bool
+	// bell starts the looking where the writer sleeps.
+	bell           chan struct{}
+	any, elsewhere chan struct{} // nil until somebody asks
+}
+
+var _ ringi.ChangeTeller = (*Store)(nil)
+
+// Changed returns a channel that is closed once something is committed, by this
+// process or within about 20 ms by another one. It costs nothing until it is
+// asked for the first time; then one PRAGMA data_version every 20 ms.
+func (s *Store) Changed() <-chan struct{} { return s.watch.ask(&s.watch.any) }
+
+// ChangedElsewhere is Changed for what another process commits, or another
+// Store over the same file.
+func (s *Store) ChangedElsewhere() <-chan struct{} { return s.watch.ask(&s.watch.elsewhere) }
+
+func (w *watch) ask(c *chan struct{}) <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.wanted {
+		w.wanted = true
+		close(w.bell)
+	}
+	if *c == nil {
+		*c = make(chan struct{})
+	}
+	return *c
+}
+
+// isWanted reports whether anybody has asked.
+func (w *watch) isWanted() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.wanted
+}
+
+// ring tells who asked. What was committed elsewhere is a change too.
+func (w *watch) ring(elsewhere bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.any != nil {
+		close(w.any)
+		w.any = nil
+	}
+	if elsewhere && w.elsewhere != nil {
+		close(w.elsewhere)
+		w.elsewhere = nil
+	}
+}
+
+// lookElsewhere asks SQLite whether another connection has committed since the
+// last time. PRAGMA data_version (sqlite.org/pragma.html#pragma_data_version) of
+// the one connection that writes is the same until somebody else writes. Where
+// it cannot be read somebody may have written.
+func (w *writer) lookElsewhere() {
+	now, err := w.dataVersion()
+	if err == nil && now == w.version {
+		return
+	}
+	w.version = now
+	w.s.watch.ring(true)
+}
+
+// dataVersion reads the number; 0 and an error where it cannot be read. No
+// connection has the number 0 (the pager counts from 1).
+func (c *connection) dataVersion() (int64, error) {
+	if c.driver == nil {
+		return 0, driver.ErrBadConn
+	}
+	if c.versionStmt == nil {
+		s, err := c.driver.(driver.ConnPrepareContext).PrepareContext(context.Background(), `PRAGMA data_version`)
+		if err != nil {
+			return 0, fmt.Errorf("read data version: %w", err)
+		}
+		c.versionStmt = s
+	}
+	rows, err := c.versionStmt.(driver.StmtQueryContext).QueryContext(context.Background(), nil)
+	if err != nil {
+		return 0, fmt.Errorf("read data version: %w", err)
+	}
+	value := make([]driver.Value, 1)
+	err = rows.Next(value)
+	if err = errors.Join(err, rows.Close()); err != nil && !errors.Is(err, io.EOF) {
+		return 0, fmt.Errorf("read data version: %w", err)
+	}
+	n, _ := value[0].(int64)
+	return n, nil
+}
+
+// rest waits until there is something to write, and looks meanwhile whether
+// others have written, where somebody wants to know.
+func (w *writer) rest() {
+	if !w.s.watch.isWanted() {
+		select {
+		case <-w.s.queue.wake:
+			return
+		case <-w.s.watch.bell:
+		}
+	}
+	tick := time.NewTimer(watchEvery)
+	defer tick.Stop()
+	for {
+		w.lookElsewhere()
+		w.looked = time.Now()
+		tick.Reset(watchEvery)
+		select {
+		case <-w.s.queue.wake:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// glance is rest's look between two groups, where there is no rest.
+func (w *writer) glance() {
+	if w.s.watch.isWanted() && time.Since(w.looked) >= watchEvery {
+		w.lookElsewhere()
+		w.looked = time.Now()
+	}
+}
