@@ -64,6 +64,7 @@ type world struct {
 	ran    map[string]int // calls by id
 	hang   bool           // the next call does not come back
 	server *httptest.Server
+	o      httpapi.Options
 }
 
 type syncBuffer struct {
@@ -132,6 +133,7 @@ func newWorld(t testing.TB, set setting) *world {
 	if set.options != nil {
 		set.options(&o)
 	}
+	w.o = o
 	h, err := httpapi.New(o)
 	w.must(err)
 	w.server = httptest.NewServer(h)

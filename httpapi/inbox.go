@@ -2,7 +2,7 @@ package httpapi
 
 import (
 	"context"
-	"fmt"
+	"crypto/rand"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,9 +23,10 @@ type Change struct {
 	Version string `json:"version"`
 }
 
-// note is a change that the hub saw.
+// note is a change that the hub saw, and when.
 type note struct {
 	seq     int64
+	at      time.Time
 	request ringi.ApprovalRequest
 }
 
@@ -39,6 +40,8 @@ const idle = 2 * time.Minute
 // there are any; the service has no feed of changes.
 type hub struct {
 	s *server
+	// name is this process's alone: numbers of another one mean nothing here.
+	name string
 
 	starting sync.Mutex
 
@@ -56,7 +59,7 @@ type hub struct {
 	states map[string]map[string]string // run → request → version
 }
 
-func newHub(s *server) *hub { return &hub{s: s, bell: make(chan struct{})} }
+func newHub(s *server) *hub { return &hub{s: s, name: rand.Text(), bell: make(chan struct{})} }
 
 // join counts a reader, and returns where the log of changes is now.
 func (h *hub) join() (epoch, last int64) {
@@ -191,7 +194,7 @@ func (h *hub) tell(r ringi.ApprovalRequest) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.last++
-	h.notes = append(h.notes, note{h.last, r})
+	h.notes = append(h.notes, note{h.last, h.s.Now(), r})
 	if len(h.notes) > maxNotes {
 		h.notes = append([]note(nil), h.notes[len(h.notes)-maxNotes/2:]...)
 	}
@@ -238,32 +241,12 @@ func (s *server) getInbox(ctx context.Context, in *inboxInput) (*output, error) 
 			return
 		}
 		if in.LastEventID != "" {
-			e, q, ok := s.cursor(w, in.LastEventID)
-			if _, _, there := s.inbox.after(e, q); ok && there {
-				epoch, seq = e, q
-			} else if st.event("reset", s.inboxID(w, epoch, seq), struct{}{}) != nil {
+			if epoch, seq, err = s.goOn(ctx, w, st, in.LastEventID, epoch, seq); err != nil {
 				return
 			}
 		}
 		s.followInbox(ctx, w, st, epoch, seq)
 	}}, nil
-}
-
-// inboxID is an event's id: it is the reader's own, and tells nobody how much
-// happened elsewhere.
-func (s *server) inboxID(w access.Who, epoch, seq int64) string {
-	return s.seal.closed("inbox\n"+w.Principal.ID, fmt.Sprintf("%d.%d", epoch, seq))
-}
-
-func (s *server) cursor(w access.Who, id string) (epoch, seq int64, ok bool) {
-	text, err := s.seal.opened("inbox\n"+w.Principal.ID, id)
-	if err != nil {
-		return 0, 0, false
-	}
-	a, b, _ := strings.Cut(text, ".")
-	epoch, err1 := strconv.ParseInt(a, 10, 64)
-	seq, err2 := strconv.ParseInt(b, 10, 64)
-	return epoch, seq, err1 == nil && err2 == nil
 }
 
 func (s *server) followInbox(ctx context.Context, w access.Who, st *stream, epoch, seq int64) {
@@ -275,7 +258,7 @@ func (s *server) followInbox(ctx context.Context, w access.Who, st *stream, epoc
 		notes, bell, ok := s.inbox.after(epoch, seq)
 		if !ok { // too slow to follow: begin anew
 			epoch, seq = s.inbox.now()
-			if st.event("reset", s.inboxID(w, epoch, seq), struct{}{}) != nil {
+			if s.reset(w, st, epoch, seq) != nil {
 				return
 			}
 			continue
@@ -288,12 +271,7 @@ func (s *server) followInbox(ctx context.Context, w access.Who, st *stream, epoc
 		}
 		for _, n := range notes {
 			seq = n.seq
-			v, err := s.asked(ctx, w, n.request)
-			if err != nil || access.May(w, access.ApprovalsRead, v.owner) != nil {
-				continue
-			}
-			r := v.sight.Request(n.request, v.agent, "")
-			if st.event("approval", s.inboxID(w, epoch, seq), Change{r.ID, r.RunID, r.State, etag(r)}) != nil {
+			if s.hint(ctx, w, st, n.request, position{s.inbox.name, epoch, seq, n.at}) != nil {
 				return
 			}
 		}

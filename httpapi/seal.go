@@ -3,7 +3,9 @@ package httpapi
 import (
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/hkdf"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
 	"strconv"
@@ -15,11 +17,19 @@ import (
 // a number of an event says how many others there were.
 type sealer struct{ gcm cipher.AEAD }
 
-// newSealer makes a sealer with a key of its own: cursors end with the process.
-func newSealer() sealer {
-	var key [32]byte
-	rand.Read(key[:])
-	block, err := aes.NewCipher(key[:])
+// newSealer makes a sealer with a key that is derived from a secret (RFC 5869,
+// SHA-256), or, without one, with a key of its own: then cursors end with the
+// process. The nonces are random: a key is good for 2^32 cursors (NIST SP
+// 800-38D, 8.3), which at 100 a second is more than a year.
+func newSealer(secret []byte) sealer {
+	key := make([]byte, 32)
+	var err error
+	if secret == nil {
+		rand.Read(key)
+	} else if key, err = hkdf.Key(sha256.New, secret, nil, "ringi-api-cursor-v1", len(key)); err != nil {
+		panic(err) // SHA-256 gives 32 bytes
+	}
+	block, err := aes.NewCipher(key)
 	if err != nil {
 		panic(err) // a key of 32 bytes is one
 	}
@@ -45,7 +55,7 @@ func (s sealer) opened(label, cursor string) (string, error) {
 		b, err = s.gcm.Open(nil, nil, b, []byte(label))
 	}
 	if err != nil {
-		return "", fmt.Errorf("%w: the cursor is of another list, or of another start of the server: begin anew", errMalformed)
+		return "", fmt.Errorf("%w: the cursor is of another list, or of another server: begin anew", errMalformed)
 	}
 	return string(b), nil
 }

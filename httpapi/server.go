@@ -73,6 +73,10 @@ type Options struct {
 	Logger *slog.Logger
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
+	// Secret is what cursors of lists and ids of the inbox stream are sealed with,
+	// so that they outlive the process, and are good at every server that has it;
+	// at least 32 bytes. nil: a key of the process, with which they end.
+	Secret []byte
 	// Heartbeat is how often a silent stream says that it lives; 0 means 15 s.
 	// Rights are read anew every third of it, and before anything is sent.
 	Heartbeat time.Duration
@@ -108,6 +112,9 @@ func New(o Options) (http.Handler, error) {
 	if o.Service == nil || o.Directory == nil || o.Authenticator == nil {
 		return nil, errors.New("make API: service, directory and authenticator are needed")
 	}
+	if o.Secret != nil && len(o.Secret) < 32 {
+		return nil, errors.New("make API: the secret has less than 32 bytes")
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -120,7 +127,7 @@ func New(o Options) (http.Handler, error) {
 	if o.Look <= 0 {
 		o.Look = 100 * time.Millisecond
 	}
-	s := &server{Options: o, mux: http.NewServeMux(), seal: newSealer()}
+	s := &server{Options: o, mux: http.NewServeMux(), seal: newSealer(o.Secret)}
 	s.inbox = newHub(s)
 	s.api = humago.New(s.mux, config())
 	s.routes()

@@ -158,6 +158,13 @@ func newHandler(s *server) (http.Handler, error) {
 	limiter := access.NewLimiter(access.LimiterOptions{})
 	o := httpapi.Options{Service: s.engine, Directory: s.people.Directory, Authenticator: auth, Proxies: proxies, Limiter: limiter,
 		Verify: s.verify, Logger: s.log, Done: s.stopping.Done()}
+	if s.keys != nil {
+		secret, err := s.keys.Sign(sign.PurposeCursor, "httpapi")
+		if err != nil {
+			return nil, fmt.Errorf("make API: %w", err)
+		}
+		o.Secret = []byte(secret)
+	}
 	if changes, ok := s.store.(ringi.ChangeTeller); ok {
 		o.Changed = changes.Changed
 	}
