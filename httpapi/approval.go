@@ -154,8 +154,27 @@ type listInput struct {
 	Agent  string   `query:"agent" doc:"Only this agent's."`
 	Thread string   `query:"thread" doc:"Only this thread's."`
 	Run    string   `query:"run" doc:"Only this run's."`
+	Kind   string   `query:"kind" enum:"approval,input,approval_and_input,result,outcome" doc:"Only what asks for this."`
+	For    string   `query:"for" doc:"Only what this principal may decide by name, or what names nobody."`
+	Teams  []string `query:"for_team" doc:"Only what one of these teams may decide, or what names nobody; with for: either."`
+	By     string   `query:"initiator" doc:"Only what this principal asked for."`
+	Search string   `query:"q" maxLength:"200" doc:"Only those whose text holds every word: tool, agent, ids, and the texts of the input where the reader sees it."`
+	Order  string   `query:"order" enum:"oldest,newest,soonest" default:"oldest" doc:"soonest: by the time at which they expire."`
 	Limit  int      `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"At most so many."`
 	Cursor string   `query:"cursor" doc:"The member next of the page before."`
+}
+
+// query is what the service is asked for; a cursor is good for it alone.
+func (in *listInput) query() ringi.RequestQuery {
+	q := ringi.RequestQuery{RunID: in.Run, Thread: in.Thread, Tool: in.Tool, Agent: in.Agent, Kind: ringi.RequestKind(in.Kind),
+		For: ringi.Principal{ID: in.For, Teams: in.Teams}, Initiator: in.By, Search: in.Search, Order: ringi.RequestOrder(in.Order)}
+	if in.Order == "oldest" {
+		q.Order = ringi.OldestFirst
+	}
+	for _, state := range in.State {
+		q.State = append(q.State, ringi.RequestState(state))
+	}
+	return q
 }
 
 // maxScan is how many requests one page looks through.
@@ -165,12 +184,13 @@ func (s *server) listApprovals(ctx context.Context, w access.Who, in *listInput)
 	if err := access.May(w, access.ApprovalsList, every); err != nil {
 		return nil, err
 	}
-	q := ringi.RequestQuery{RunID: in.Run, Thread: in.Thread, Limit: max(in.Limit, 50)}
-	for _, state := range in.State {
-		q.State = append(q.State, ringi.RequestState(state))
+	q := in.query()
+	text, err := json.Marshal(q)
+	if err != nil {
+		return nil, fmt.Errorf("name list: %w", err)
 	}
-	label := strings.Join([]string{"approvals", w.Principal.ID, in.Run, in.Thread, strings.Join(in.State, ",")}, "\n")
-	var err error
+	label := "approvals\n" + w.Principal.ID + "\n" + string(text)
+	q.Limit = max(in.Limit, 50)
 	if q.After, err = s.seal.opened(label, in.Cursor); err != nil {
 		return nil, err
 	}
@@ -198,16 +218,26 @@ func (s *server) listApprovals(ctx context.Context, w access.Who, in *listInput)
 	}
 }
 
-// listed shows a request that w may see and the filters let through.
+// listed shows a request that w may see. The service's filters look at more than
+// some readers see; what a list holds tells them nothing of the rest.
 func (s *server) listed(ctx context.Context, w access.Who, in *listInput, r ringi.ApprovalRequest) (sight.Request, bool) {
-	if in.Tool != "" && r.Call.Tool != in.Tool {
-		return sight.Request{}, false
-	}
 	v, err := s.asked(ctx, w, r)
 	if err != nil || access.May(w, access.ApprovalsRead, v.owner) != nil || in.Agent != "" && v.agent != in.Agent {
 		return sight.Request{}, false
 	}
-	return v.sight.Request(r, v.agent, ""), true
+	out := v.sight.Request(r, v.agent, "")
+	if v.sight < sight.Full {
+		if in.For != "" || len(in.Teams) > 0 || in.By != "" && in.By != w.Principal.ID {
+			return sight.Request{}, false
+		}
+		text := strings.ToLower(strings.Join([]string{out.Call.Tool, out.Agent, out.ID, out.Call.ID, out.Call.Input}, "\n"))
+		for _, word := range (ringi.RequestQuery{Search: in.Search}).Words() {
+			if !strings.Contains(text, word) {
+				return sight.Request{}, false
+			}
+		}
+	}
+	return out, true
 }
 
 // asPage answers with a page and a Link to the next one (RFC 8288).

@@ -37,7 +37,7 @@ func (s *server) once(ctx context.Context, w access.Who, v seen, route access.Ro
 		}
 		return nil, err
 	}
-	if err := try.Finish(after, access.Answer{Status: a.status, Type: "application/json", Location: a.location, Body: a.body, Run: v.run}); err != nil {
+	if err := try.Finish(after, access.Answer{Status: a.status, Type: "application/json", Location: a.location, Body: a.body, Secret: a.secret, Run: v.run}); err != nil {
 		s.Logger.Error("store answer", "who", w, "error", err) // it was done; a repeat is told that it is unclear
 	}
 	return a, nil

@@ -73,7 +73,7 @@ func TestOpenAPIDocumentIsValid(t *testing.T) {
 			}
 		}
 	}
-	if len(ids) != 20 {
+	if len(ids) != 29 {
 		t.Errorf("%d operations", len(ids))
 	}
 }
@@ -110,6 +110,16 @@ func TestOpenAPIDocumentIsWhatIsServed(t *testing.T) {
 		{"ada", "get", "/v1/runs/{id}/verification", "/v1/runs/" + r.RunID + "/verification", ""},
 		{"ben", "get", "/v1/approvals", "/v1/approvals?state=pending,denied,stale", ""},
 		{"ben", "get", "/v1/approvals/{id}", "/v1/approvals/" + q.ID, ""},
+		{"ben", "get", "/v1/approvals", "/v1/approvals?q=refund&kind=approval&order=newest&for=local:ben&for_team=money&initiator=local:uma", ""},
+		{"ben", "post", "/v1/approvals/{id}/presence", "/v1/approvals/" + q.ID + "/presence", `{}`},
+		{"ben", "post", "/v1/approvals/{id}/reveal", "/v1/approvals/" + q.ID + "/reveal", `{"places":["/pin"]}`},
+		{"bot", "get", "/v1/me", "", ""},
+		{"ada", "get", "/v1/tokens", "/v1/tokens?limit=2", ""},
+		{"ada", "post", "/v1/tokens", "", `{"kind":"agent","name":"new","agents":["shop"],"scopes":["run"]}`},
+		{"ada", "post", "/v1/tokens/{id}/revoke", "/v1/tokens/" + w.tokenID("pay") + "/revoke", `{}`},
+		{"ada", "get", "/v1/users", "/v1/users?limit=2", ""},
+		{"ada", "post", "/v1/users", "", `{"id":"local:eva","name":"Eva","roles":["approver"],"teams":["money"]}`},
+		{"ada", "post", "/v1/users/{id}/disable", "/v1/users/local:eva/disable", `{}`},
 		{"uma", "post", "/v1/runs/{id}/cancel", "/v1/runs/" + r.RunID + "/cancel", `{}`},
 		{"", "get", "/v1/openapi.json", "", ""},
 	} {

@@ -113,6 +113,8 @@ var table = []row{
 	{word: "busy", status: 409, title: "The run is being worked on", errs: []error{ringi.ErrBusy, ringi.ErrLeaseLost}, when: "Another process holds the run. Try again."},
 	{word: "conflict", status: 409, title: "Somebody was first", errs: []error{ringi.ErrConflict}, when: "Others wrote at the same time, again and again. Try again."},
 	{word: "run-open", status: 409, title: "The thread has an open run", errs: []error{ringi.ErrRunOpen}, when: "A new run would overtake one that waits; see `withdraw_open`."},
+	{word: "exists", status: 409, title: "It exists already", errs: []error{access.ErrExists}, tell: true, when: "A user's id, or a client's name that is somebody else's."},
+	{word: "last-admin", status: 409, title: "The last admin stays", errs: []error{access.ErrLastAdmin}, when: "Nobody would be left who manages."},
 	{word: "run-ended", status: 409, title: "The run has ended", errs: []error{ringi.ErrFinal}, when: "Nothing can be done with an ended run."},
 	{word: "in-flight", status: 409, title: "The first request with this key has not ended", errs: []error{access.ErrInFlight}, when: "Same Idempotency-Key while the first try runs."},
 	{word: "not-kept", status: 409, title: "The request was answered already", errs: []error{access.ErrNotKept}, when: "Same Idempotency-Key, and the stored answer is not kept: too large, or erased."},

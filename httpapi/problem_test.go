@@ -125,6 +125,8 @@ func TestEveryErrorIsReached(t *testing.T) {
 	check(w.do("ben", "POST", path, `{`), 400, "malformed")
 	check(w.do("ben", "POST", path, `{"digest":"x"}`), 422, "invalid-request")
 	check(w.do("uma", "POST", "/v1/runs", `{"agent":"shop","messages":[{"role":"system","text":"x"}]}`), 422, "authority")
+	check(w.do("ada", "POST", "/v1/users", `{"id":"local:ada"}`), 409, "exists")
+	check(w.do("ada", "POST", "/v1/users/local:ada/disable", ""), 409, "last-admin")
 	w.keys(t, q, check)
 	w.crossOrigin(t, check)
 	w.slow(t, check)

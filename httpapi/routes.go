@@ -32,7 +32,17 @@ func (s *server) routes() {
 	post(s, "/v1/approvals/{id}/withdrawal", "withdraw", "Withdraw what you asked for", Settled{}, 200, handle(s, s.postWithdrawal))
 	post(s, "/v1/approvals/{id}/reassignment", "reassign", "Hand an approval over", Settled{}, 200, handle(s, s.postReassignment))
 	post(s, "/v1/approvals/{id}/extension", "extend", "Give an approval more time", Settled{}, 200, handle(s, s.postExtension))
+	post(s, "/v1/approvals/{id}/presence", "look-at", "Say that you have an approval before you, and see who else has", Looking{}, 200, handle(s, s.postPresence))
+	post(s, "/v1/approvals/{id}/reveal", "reveal", "Show masked values in clear, which is recorded", Revealed{}, 200, handle(s, s.postReveal))
 	post(s, "/v1/approval-batches", "decide-batch", "Answer up to 50 approvals, each by itself", BatchResults{}, 200, handle(s, s.postBatch))
+
+	get(s, "/v1/me", "get-me", "Who you are, and what you may do", Me{}, handle(s, s.getMe))
+	get(s, "/v1/tokens", "list-tokens", "List tokens: never the tokens themselves", Tokens{}, handle(s, s.listTokens))
+	post(s, "/v1/tokens", "create-token", "Make a token, and show it once", NewToken{}, 201, handle(s, s.postToken))
+	post(s, "/v1/tokens/{id}/revoke", "revoke-token", "End a token at once", Done{}, 200, handle(s, s.postRevoke))
+	get(s, "/v1/users", "list-users", "List who may log in", Users{}, handle(s, s.listUsers))
+	post(s, "/v1/users", "add-user", "Add a person who may log in", User{}, 201, handle(s, s.postUser))
+	post(s, "/v1/users/{id}/disable", "disable-user", "End a person's sessions, and refuse his tokens", User{}, 200, handle(s, s.postDisable))
 
 	get(s, "/v1/events", "follow-inbox", "What changes among approvals, as a stream of hints", Change{}, s.getInbox, onlyStreams)
 	s.api.OpenAPI().AddOperation(&huma.Operation{OperationID: "get-openapi", Method: http.MethodGet, Path: "/v1/openapi.json", Summary: "This document",

@@ -318,6 +318,7 @@ type answer struct {
 	location, etag string
 	link           string
 	replayed       bool
+	secret         bool // not kept for an idempotency key
 	body           []byte
 }
 

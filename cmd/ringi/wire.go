@@ -147,7 +147,8 @@ func newHandler(s *server) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make authenticator: %w", err)
 	}
-	box := inbox.Options{Service: s.engine, Directory: s.people.Directory, Authenticator: auth, Start: true, Logger: s.log}
+	box := inbox.Options{Service: s.engine, Directory: s.people.Directory, Authenticator: auth, Start: true, Logger: s.log,
+		Revealed: s.people.NoteReveal}
 	if s.demo {
 		box.Scenarios = scenarios()
 	}

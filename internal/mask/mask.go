@@ -30,6 +30,8 @@ type Masked struct {
 	// Paths are the places that were masked, as JSON pointers (RFC 6901), in the
 	// order of the text; "" is the whole.
 	Paths []string
+	// Values are what stood there, as it was written.
+	Values []string
 	// Secrets are the texts of the masked values, for [Sweep].
 	Secrets []string
 	// parts are what stands between the masked values.
@@ -68,7 +70,7 @@ func All(text string) Masked {
 	if text == "" || text == "{}" {
 		return Masked{Text: text}
 	}
-	return Masked{Text: strconv.Quote(Mark), Paths: []string{""}, Secrets: leaves(nil, text), parts: []string{"", ""}}
+	return Masked{Text: strconv.Quote(Mark), Paths: []string{""}, Values: []string{text}, Secrets: leaves(nil, text), parts: []string{"", ""}}
 }
 
 // With is the text with another mark in the place of each value.
@@ -174,6 +176,7 @@ func masked(text string, cuts []cut) Masked {
 		out.parts = append(out.parts, text[at:c.from])
 		at = c.to
 		out.Paths = append(out.Paths, c.path)
+		out.Values = append(out.Values, text[c.from:c.to])
 		out.Secrets = leaves(out.Secrets, text[c.from:c.to])
 	}
 	out.parts = append(out.parts, text[at:])

@@ -126,6 +126,22 @@ func Secrets(r ringi.ApprovalRequest) []string {
 	return out
 }
 
+// Place is a masked place of a request's input, and the text of the JSON that
+// stands there.
+type Place struct{ Pointer, Text string }
+
+// Hidden are the places that Request masks in the input, under the pointers of
+// its Masked. What of them may be shown, and to whom, is the caller's to ask
+// and to record.
+func Hidden(r ringi.ApprovalRequest) []Place {
+	var out []Place
+	m := masked(r.Tool, r.Call.Input)
+	for i, p := range m.Paths {
+		out = append(out, Place{p, m.Values[i]})
+	}
+	return out
+}
+
 // Typed are the masked values of what a person typed for a tool.
 func Typed(tool ringi.Tool, input []byte) []string { return masked(tool, ringi.Input(input)).Secrets }
 
