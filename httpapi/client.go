@@ -1,12 +1,10 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -23,7 +21,14 @@ import (
 // empty in what it returns.
 //
 // Errors are the service's own again, so that errors.Is works: see
-// docs/errors.md. A *[Problem] is in every chain that the server began.
+// docs/errors.md. A *[Problem] is in every chain that the server began, 401 is
+// [ringi.ErrNoPrincipal], 403 [access.ErrForbidden] or ringi.ErrNotPermitted,
+// and 429 an *[access.LimitError].
+//
+// What did not come through, and what the server asks to repeat (429, 502, 503,
+// 504, an answer that is being worked on), is tried again up to three times: a
+// GET as it is, a POST under the Idempotency-Key of the first try, so that it is
+// done once. What gives a secret is sent once. The ctx bounds it all.
 type Client struct {
 	// HTTP sends the requests; nil means a client that takes at most 90 s for an
 	// answer and follows no redirects.
@@ -54,91 +59,6 @@ func NewClient(address, token string) (*Client, error) {
 		return nil, fmt.Errorf("make client: %w: no token", ringi.ErrNoPrincipal)
 	}
 	return &Client{base: strings.TrimRight(address, "/"), token: token}, nil
-}
-
-// maxAnswerBytes is the largest answer that is read.
-const maxAnswerBytes = 64 << 20
-
-// call sends body, and reads the answer into out.
-func (c *Client) call(ctx context.Context, method, path string, q url.Values, match string, body, out any) error {
-	what := method + " " + path
-	if len(q) > 0 {
-		path += "?" + q.Encode()
-	}
-	var in io.Reader
-	if body != nil {
-		b, err := json.Marshal(body)
-		if err != nil {
-			return fmt.Errorf("%s: %w", what, err)
-		}
-		in = bytes.NewReader(b)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, c.base+path, in)
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	req.Header.Set("Authorization", "Bearer "+c.token)
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	if match != "" {
-		req.Header.Set("If-Match", match)
-	}
-	sender := c.HTTP
-	if sender == nil {
-		sender = patient
-	}
-	res, err := sender.Do(req)
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	defer res.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(res.Body, maxAnswerBytes+1))
-	switch {
-	case err != nil:
-		return fmt.Errorf("%s: %w", what, err)
-	case len(b) > maxAnswerBytes:
-		return fmt.Errorf("%s: %w: answer", what, ringi.ErrTooLarge)
-	case res.StatusCode/100 != 2:
-		return fmt.Errorf("%s: %w", what, asError(res, b))
-	}
-	if err := json.Unmarshal(b, out); err != nil {
-		return fmt.Errorf("%s: read answer: %w", what, err)
-	}
-	return nil
-}
-
-// asError turns a problem back into the error that it was made of.
-func asError(res *http.Response, body []byte) error {
-	p := &Problem{}
-	word := ""
-	if json.Unmarshal(body, p) == nil {
-		word, _ = strings.CutPrefix(p.Type, typePrefix)
-	}
-	if word == "" {
-		return fmt.Errorf("the server answers %s", res.Status)
-	}
-	switch word {
-	case "already-decided", "spent":
-		d := ringi.Decision{Answer: p.Answer, By: ringi.Principal{ID: p.DecidedBy}}
-		return errors.Join(&ringi.DecidedError{Decision: d, State: p.State, At: p.DecidedAt}, p)
-	case "invalid-input":
-		return errors.Join(&ringi.InputError{Code: p.Code, Err: p}, p)
-	}
-	for _, r := range table {
-		if r.word == word && len(r.errs) > 0 {
-			return errors.Join(r.errs[0], p)
-		}
-	}
-	return p
-}
-
-func (c *Client) get(ctx context.Context, path string, q url.Values, out any) error {
-	return c.call(ctx, http.MethodGet, path, q, "", nil, out)
-}
-
-func (c *Client) post(ctx context.Context, path string, body, out any) error {
-	return c.call(ctx, http.MethodPost, path, nil, "", body, out)
 }
 
 // at is an address with an id in it.
@@ -209,7 +129,7 @@ func (c *Client) Status(ctx context.Context, runID string) (*ringi.Result, error
 func (c *Client) Row(ctx context.Context, runID string) (ringi.RunRow, error) {
 	var out wireRun
 	err := c.get(ctx, at("/v1/runs/", runID, ""), nil, &out)
-	return out.row(), err
+	return out.row(), during("read run "+runID, err)
 }
 
 // Runs lists runs, newest first.
@@ -227,13 +147,13 @@ func (c *Client) Runs(ctx context.Context, q ringi.RunQuery) ([]ringi.RunRow, er
 	}
 	var out []ringi.RunRow
 	for {
-		v.Set("limit", strconv.Itoa(min(limit-len(out), 200)))
+		v.Set("limit", strconv.Itoa(min(limit-len(out), maxPage)))
 		var page struct {
 			Runs []wireRun `json:"runs"`
 			Next string    `json:"next"`
 		}
 		if err := c.get(ctx, "/v1/runs", tidy(v), &page); err != nil {
-			return nil, err
+			return nil, during("list runs", err)
 		}
 		for _, r := range page.Runs {
 			out = append(out, r.row())
@@ -307,7 +227,7 @@ func newBody(kind ringi.EventKind) ringi.EventBody {
 
 // Cancel ends a run.
 func (c *Client) Cancel(ctx context.Context, runID string, _ ringi.Principal, reason string, now bool) error {
-	return c.post(ctx, at("/v1/runs/", runID, "/cancel"), CancelBody{reason, now}, &wireRun{})
+	return during("cancel run "+runID, c.post(ctx, at("/v1/runs/", runID, "/cancel"), CancelBody{reason, now}, &wireRun{}))
 }
 
 // Decide records a decision by the token's person. d.By and d.Channel are not
@@ -326,62 +246,86 @@ func (c *Client) Decide(ctx context.Context, d ringi.Decision) (ringi.Settled, e
 	}
 	match := etag(sight.Request{Digest: d.Digest, State: ringi.Pending})
 	var out ringi.Settled
-	err := c.call(ctx, http.MethodPost, at("/v1/approvals/", d.RequestID, "/decisions"), nil, match, b, &out)
+	err := c.send(ctx, message{method: http.MethodPost, path: at("/v1/approvals/", d.RequestID, "/decisions"), match: match, body: b, out: &out})
 	if errors.Is(err, errMatch) { // the version that was shown is not the one that is
-		err = errors.Join(ringi.ErrStale, err)
+		err = &remoteError{ringi.ErrStale, problemIn(err)}
 	}
-	return out, err
+	if first := (*ringi.DecidedError)(nil); errors.As(err, &first) {
+		first.Decision.RequestID = d.RequestID
+	}
+	return out, during("decide request "+d.RequestID, err)
 }
 
 // Request returns one request.
 func (c *Client) Request(ctx context.Context, id string) (ringi.ApprovalRequest, error) {
 	var out ringi.ApprovalRequest
 	err := c.get(ctx, at("/v1/approvals/", id, ""), nil, &out)
-	return out, err
+	return out, during("read request "+id, err)
 }
 
-// Requests lists requests, oldest first. q.After is the Next of the page before.
+// Requests lists requests, in the order that q asks for. q.After is the Next of
+// the page before. Of q.For the ID and the Teams are sent; q.Space is the
+// token's.
 func (c *Client) Requests(ctx context.Context, q ringi.RequestQuery) (ringi.RequestPage, error) {
+	if err := q.Check(); err != nil {
+		return ringi.RequestPage{}, fmt.Errorf("list requests: %w", err)
+	}
 	v := url.Values{}
-	set(v, "run", q.RunID)
-	set(v, "thread", q.Thread)
-	set(v, "cursor", q.After)
+	for name, value := range map[string]string{"run": q.RunID, "thread": q.Thread, "tool": q.Tool, "agent": q.Agent, "kind": string(q.Kind),
+		"for": q.For.ID, "for_team": strings.Join(q.For.Teams, ","), "initiator": q.Initiator, "q": strings.Join(q.Words(), " "),
+		"order": string(q.Order), "cursor": q.After} {
+		set(v, name, value)
+	}
 	for _, s := range q.State {
 		v.Add("state", string(s))
 	}
 	v["state"] = joined(v["state"])
-	if q.Limit > 0 {
-		v.Set("limit", strconv.Itoa(min(q.Limit, 200)))
+	limit := min(q.Limit, 1000)
+	if limit <= 0 {
+		limit = 50
 	}
 	var out ringi.RequestPage
-	err := c.get(ctx, "/v1/approvals", tidy(v), &out)
-	return out, err
+	for {
+		v.Set("limit", strconv.Itoa(min(limit-len(out.Requests), maxPage)))
+		var page ringi.RequestPage
+		if err := c.get(ctx, "/v1/approvals", tidy(v), &page); err != nil {
+			return ringi.RequestPage{}, during("list requests", err)
+		}
+		out.Requests, out.Next = append(out.Requests, page.Requests...), page.Next
+		if page.Next == "" || len(out.Requests) >= limit {
+			return out, nil
+		}
+		v.Set("cursor", page.Next)
+	}
 }
 
-func (c *Client) move(ctx context.Context, id, what string, body any) (ringi.Settled, error) {
+// maxPage is the most that a list of the API holds.
+const maxPage = 200
+
+func (c *Client) move(ctx context.Context, verb, id, what string, body any) (ringi.Settled, error) {
 	var out ringi.Settled
 	err := c.post(ctx, at("/v1/approvals/", id, what), body, &out)
-	return out, err
+	return out, during(verb+" request "+id, err)
 }
 
 // TakeBack takes an approval back until it is spent.
 func (c *Client) TakeBack(ctx context.Context, requestID string, _ ringi.Principal, reason string) (ringi.Settled, error) {
-	return c.move(ctx, requestID, "/take-back", ReasonBody{reason})
+	return c.move(ctx, "take back", requestID, "/take-back", ReasonBody{reason})
 }
 
 // Withdraw closes a pending request.
 func (c *Client) Withdraw(ctx context.Context, requestID string, _ ringi.Principal, reason string) (ringi.Settled, error) {
-	return c.move(ctx, requestID, "/withdrawal", ReasonBody{reason})
+	return c.move(ctx, "withdraw", requestID, "/withdrawal", ReasonBody{reason})
 }
 
 // Reassign hands a pending request over.
 func (c *Client) Reassign(ctx context.Context, requestID string, to ringi.Deciders, _ ringi.Principal, reason string) (ringi.Settled, error) {
-	return c.move(ctx, requestID, "/reassignment", ReassignBody{to.People, to.Teams, reason})
+	return c.move(ctx, "reassign", requestID, "/reassignment", ReassignBody{to.People, to.Teams, reason})
 }
 
 // Extend gives a pending request more time.
 func (c *Client) Extend(ctx context.Context, requestID string, until time.Time, _ ringi.Principal, reason string) (ringi.Settled, error) {
-	return c.move(ctx, requestID, "/extension", ExtendBody{until, reason})
+	return c.move(ctx, "extend", requestID, "/extension", ExtendBody{until, reason})
 }
 
 // Wait returns a request once it is settled; where an edit or typed values took
@@ -455,5 +399,5 @@ func (c *Client) Withheld(ctx context.Context, agent string) ([]ringi.Withheld, 
 func (c *Client) Verify(ctx context.Context, runID string) (Verification, error) {
 	var out Verification
 	err := c.get(ctx, at("/v1/runs/", runID, "/verification"), nil, &out)
-	return out, err
+	return out, during("verify run "+runID, err)
 }
