@@ -77,6 +77,12 @@ type Store interface {
 	// After, up to limit (0: 1,000; at most 1,000).
 	RequestCount(ctx context.Context, q RequestQuery, limit int) (int, error)
 
+	// RequestTally counts what was settled among the requests that q selects,
+	// whatever its State, Limit and After, from a time on and before another:
+	// what RequestQuery.Tally says of all rows. Its cost is that of the rows in
+	// that time.
+	RequestTally(ctx context.Context, q RequestQuery, from, to time.Time) (RequestTally, error)
+
 	// Beat renews an owner's heartbeat: it lives until now plus lease. Nothing
 	// else renews it, and a claim needs one that lives.
 	Beat(ctx context.Context, owner string, lease time.Duration) error

@@ -203,6 +203,11 @@ func (r *Router) RequestCount(ctx context.Context, q ringi.RequestQuery, limit i
 	return r.bare.RequestCount(ctx, q, limit)
 }
 
+// RequestTally counts what was settled, of all agents.
+func (r *Router) RequestTally(ctx context.Context, q ringi.RequestQuery, from, to time.Time) (ringi.RequestTally, error) {
+	return r.bare.RequestTally(ctx, q, from, to)
+}
+
 // TakeBack takes an approval back until it is spent.
 func (r *Router) TakeBack(ctx context.Context, requestID string, by ringi.Principal, reason string) (ringi.Settled, error) {
 	return r.ofRequest(ctx, requestID).TakeBack(ctx, requestID, by, reason)

@@ -562,6 +562,17 @@ func (e *Engine) Requests(ctx context.Context, q ringi.RequestQuery) (ringi.Requ
 	return page, nil
 }
 
+// RequestTally counts what was settled from a time on and before another. It
+// reads no log.
+func (e *Engine) RequestTally(ctx context.Context, q ringi.RequestQuery, from, to time.Time) (ringi.RequestTally, error) {
+	q.Space = e.cfg.Space
+	t, err := e.store.RequestTally(ctx, q, from, to)
+	if err != nil {
+		return t, fmt.Errorf("tally requests: %w", err)
+	}
+	return t, nil
+}
+
 // RequestCount counts the rows of requests that Requests would list were it not
 // for Limit and After, up to limit (0: 1,000; at most 1,000). It reads no log.
 func (e *Engine) RequestCount(ctx context.Context, q ringi.RequestQuery, limit int) (int, error) {

@@ -134,6 +134,10 @@ func (h *handle) Requests(ctx context.Context, q ringi.RequestQuery) ([]ringi.Re
 	return use(h, func() ([]ringi.RequestRow, error) { return h.store.Requests(ctx, q) })
 }
 
+func (h *handle) RequestTally(ctx context.Context, q ringi.RequestQuery, from, to time.Time) (ringi.RequestTally, error) {
+	return use(h, func() (ringi.RequestTally, error) { return h.store.RequestTally(ctx, q, from, to) })
+}
+
 func (h *handle) RequestCount(ctx context.Context, q ringi.RequestQuery, limit int) (int, error) {
 	return use(h, func() (int, error) { return h.store.RequestCount(ctx, q, limit) })
 }

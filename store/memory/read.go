@@ -211,6 +211,31 @@ func (s *Store) RequestCount(ctx context.Context, q ringi.RequestQuery, limit in
 	return len(rows), err
 }
 
+// RequestTally counts what was settled from a time on and before another.
+func (s *Store) RequestTally(ctx context.Context, q ringi.RequestQuery, from, to time.Time) (ringi.RequestTally, error) {
+	if err := s.begin(ctx); err != nil {
+		return ringi.RequestTally{}, err
+	}
+	if err := q.Check(); err != nil {
+		return ringi.RequestTally{}, err
+	}
+	wall := s.wall()
+	s.d.mu.Lock()
+	defer s.d.mu.Unlock()
+	now, sp := timeOf(max(wall, s.d.newest)), s.d.spaces[q.Space]
+	if sp == nil {
+		return ringi.RequestTally{}, nil
+	}
+	return q.Tally(func(yield func(*ringi.RequestRow) bool) {
+		for _, r := range sp.byAge {
+			row := r.row
+			if row.State = shown(&row, now); !yield(&row) {
+				return
+			}
+		}
+	}, from, to), nil
+}
+
 // list returns rows whose lists are still the store's. The lock is held.
 func (d *data) list(q *ringi.RequestQuery, now time.Time) ([]ringi.RequestRow, error) {
 	var from byAge

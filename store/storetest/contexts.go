@@ -80,6 +80,7 @@ func (g *stage) everyCall(ctx context.Context, row ringi.RunRow) map[string]erro
 	_, all["Spaces"] = g.Spaces(ctx)
 	_, all["Request"] = g.Request(ctx, row.Space, "req_1")
 	_, all["Requests"] = g.Requests(ctx, ringi.RequestQuery{Space: row.Space})
+	_, all["RequestTally"] = g.RequestTally(ctx, ringi.RequestQuery{Space: row.Space}, time.Time{}, time.Now())
 	_, all["RequestCount"] = g.RequestCount(ctx, ringi.RequestQuery{Space: row.Space}, 0)
 	_, all["Tool"] = g.Tool(ctx, "every call")
 	_, all["Attempts"] = g.Attempts(ctx, row.Space, row.ID)

@@ -51,6 +51,7 @@ func Exercise(t *testing.T, open func(t *testing.T, o Options) ringi.Store, f Fe
 		{"Requests", requests},
 		{"Lists", lists},
 		{"Search", search},
+		{"Tally", tally},
 		{"Threads", threads},
 		{"Transcripts", transcripts},
 		{"Runnable", runnable},

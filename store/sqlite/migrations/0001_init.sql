@@ -90,6 +90,9 @@ CREATE UNIQUE INDEX requests_id ON requests (space, id);
 -- past its time is passed over without a look at its row.
 CREATE INDEX requests_state ON requests (space, state, created_at, id, expires_at);
 CREATE INDEX requests_run ON requests (space, run);
+-- What was settled in a time: decided, or expired and noted so.
+CREATE INDEX requests_decided ON requests (space, decided_at) WHERE decided_at IS NOT NULL;
+CREATE INDEX requests_expired ON requests (space, expires_at) WHERE state = 'expired';
 -- The inbox by deadline; none comes last.
 CREATE INDEX requests_soonest ON requests (space, deadline, created_at, id)
   WHERE state = 'pending';
