@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/internal/alike"
 	"github.com/ringi-dev/ringi/internal/mask"
 	"github.com/ringi-dev/ringi/internal/strictjson"
 )
@@ -14,8 +15,8 @@ import (
 // maxText bounds what a request can be found by, in bytes.
 const maxText = 2 << 10
 
-// searchText is what a request is found by: tool, agent, ids and the texts of
-// the input, in lower case. Of what no page shows nothing is in it: of a key that
+// searchText is what a request is found by: tool, agent, ids, the word of similar
+// calls (package alike) and the texts of the input, in lower case. Of what no page shows nothing is in it: of a key that
 // a schema marks as secret or that is named like one, and of a text that looks
 // like one. Of an input that cannot be read neither.
 func (e *Engine) searchText(row *ringi.RequestRow, input ringi.Input) string {
@@ -31,6 +32,9 @@ func (e *Engine) searchText(row *ringi.RequestRow, input ringi.Input) string {
 	members, err := strictjson.ParseObject(string(input), strictjson.Limits{Bytes: -1, Depth: -1})
 	if err != nil {
 		return string(t.buf)
+	}
+	if tool, known := e.reg.Tool(row.Tool); known {
+		t.add(alike.Word(row.Tool, members, tool.InputSchema, secret))
 	}
 	for _, key := range sortedKeys(members) {
 		if !slices.Contains(secret, key) && !mask.Name(key) {
@@ -68,7 +72,7 @@ func (t *text) addTexts(value any) {
 // add adds the words of s, a blank between two: what is cut off by the bound
 // ends at a character.
 func (t *text) add(s string) {
-	if s = s[:min(len(s), maxText)]; t.full() {
+	if s = s[:min(len(s), maxText)]; s == "" || t.full() {
 		return
 	}
 	blank := true

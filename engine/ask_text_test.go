@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -30,6 +31,10 @@ func textOf(t *testing.T, input, required, call string) ringi.RequestRow {
 	}
 	return row
 }
+
+// similar is the word by which similar calls are found: a hash. A secret is no
+// part of one.
+var similar = regexp.MustCompile(` similar:[0-9a-f]{16}`)
 
 // S-34: a search finds tool, agent, ids and texts, and nothing of a key that a
 // schema marks as secret.
@@ -59,8 +64,11 @@ func TestS34_SecretsAreNotSearched(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			row := textOf(t, tt.input, tt.required, tt.call)
 			want := strings.TrimSpace(strings.ToLower("send_mail clerk " + row.ID + " " + row.CallID + " " + tt.want))
-			if row.Text != want {
-				t.Errorf("the text is\n%q, want\n%q", row.Text, want)
+			if got := similar.ReplaceAllString(row.Text, ""); got != want {
+				t.Errorf("the text is\n%q, want\n%q", got, want)
+			}
+			if secret := strings.Contains(tt.call, "MARK"); similar.MatchString(row.Text) == secret {
+				t.Errorf("calls like %s are told by %q", tt.call, similar.FindString(row.Text))
 			}
 			if row.Agent != "Clerk" || row.Tool != "Send_Mail" || row.Initiator != ana.ID {
 				t.Errorf("the row is %+v", row)
