@@ -29,10 +29,13 @@ func Word(tool string, input map[string]any, schema json.RawMessage, secret []st
 	if input == nil {
 		return ""
 	}
-	picked := map[string]any{}
-	for _, key := range marked(schema) {
-		if v, there := input[key]; there {
-			picked[key] = v
+	picked := input
+	if keys := marked(schema); len(keys) > 0 {
+		picked = map[string]any{}
+		for _, key := range keys {
+			if v, there := input[key]; there {
+				picked[key] = v
+			}
 		}
 	}
 	if len(picked) == 0 {
@@ -41,10 +44,8 @@ func Word(tool string, input map[string]any, schema json.RawMessage, secret []st
 	if slices.ContainsFunc(secret, func(key string) bool { _, there := picked[key]; return there }) || hides(picked) {
 		return ""
 	}
-	h := sha256.New()
-	h.Write([]byte(tool + "\x00"))
-	h.Write(strictjson.Canonical(picked, nil))
-	return "similar:" + hex.EncodeToString(h.Sum(nil)[:8])
+	sum := sha256.Sum256(strictjson.Canonical(picked, append(append(make([]byte, 0, 256), tool...), 0)))
+	return string(hex.AppendEncode([]byte("similar:"), sum[:8]))
 }
 
 // hides reports whether a value holds what no page shows, by names and looks.
