@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"net/http"
 	"slices"
@@ -79,6 +80,19 @@ func shape(s seen, d document) string {
 	}
 	slices.Sort(parts[3:])
 	return strings.Join(parts, "\x00")
+}
+
+// batchKey is the same for requests that one page decides: of one shape, and
+// without a difference that no page shows (S-33).
+func batchKey(s seen, d document) string {
+	key := shape(s, d)
+	for _, f := range d.Fields {
+		if f.Value.Masked {
+			sum := sha256.Sum256([]byte(f.raw))
+			key += "\x00" + f.Path + string(sum[:])
+		}
+	}
+	return key
 }
 
 // gather reads the requests that somebody wants to decide together, and leaves
@@ -188,7 +202,7 @@ func (in *inbox) showBatch(w http.ResponseWriter, who access.Who, status int, b 
 	if b.Results {
 		title = "What became of them"
 	}
-	return in.show(w, status, who, page{Name: "batch", Title: title, Count: -1, Body: b})
+	return in.show(w, status, who, page{Name: "batch", Title: title, Body: b})
 }
 
 // batch takes a verdict a row. Each is a decision of its own, by the digest of

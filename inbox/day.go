@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 	"time"
@@ -10,85 +11,64 @@ import (
 	"github.com/ringi-dev/ringi/internal/escape"
 )
 
-// hasty is the time below which nobody can have read a request.
-const hasty = 2 * time.Second
-
 type dayBody struct {
-	Date                               string
-	Decided, Approved, Denied, Expired int
-	Hasty, HastyShare                  int
-	Median                             string
-	Waiting                            int
-	Tools                              []dayTool
-	Recent                             int
+	Date              string
+	Decided           int
+	Sum               ringi.ToolTally
+	Hasty, HastyShare int
+	Median            string
+	// Waiting is in words: the store counts up to 1,000.
+	Waiting string
+	Tools   []ringi.ToolTally
+	// Before and After are days; After is empty for today.
+	Before, After string
+	Today         bool
+	// Team says that they are the numbers of all that is to be seen, and not of
+	// what somebody asked for.
+	Team bool
 }
 
-type dayTool struct {
-	Tool                      string
-	Approved, Denied, Expired int
-}
+var errNoCount = errors.New("this inbox's service counts nothing")
 
-// day shows the numbers of the day (UTC) over all that somebody may see. They
-// are of the team: nobody is named.
+// day shows the numbers of a day (UTC) over all that somebody may see. They are
+// of the team: nobody is named.
 func (in *inbox) day(w http.ResponseWriter, r *http.Request, who access.Who) error {
-	runs, err := in.recent(r.Context(), nil, recentRuns)
+	counter, ok := in.service.(ringi.RequestCounter)
+	if !ok {
+		return errNoCount
+	}
+	today := in.now().UTC().Truncate(24 * time.Hour)
+	day := today
+	if text := r.URL.Query().Get("date"); text != "" {
+		var err error
+		if day, err = time.Parse(time.DateOnly, text); err != nil || day.After(today) {
+			return ringi.ErrNotFound
+		}
+	}
+	var q ringi.RequestQuery
+	narrow(who, &q)
+	tally, err := counter.RequestTally(r.Context(), q, day, day.AddDate(0, 0, 1))
 	if err != nil {
 		return err
 	}
-	today := in.now().UTC().Truncate(24 * time.Hour)
-	b := dayBody{Date: today.Format("2 January 2006"), Recent: recentRuns}
-	tools := map[string]*dayTool{}
-	var took []time.Duration
-	for _, run := range runs {
-		for _, n := range run.notes {
-			if !in.stands(who, n.ApprovalRequest, n.agent).may(who, access.ApprovalsList) {
-				continue
-			}
-			if n.State == ringi.Pending {
-				b.Waiting++
-				continue
-			}
-			if n.settledAt().Before(today) {
-				continue
-			}
-			t := tools[n.Tool.Name]
-			if t == nil {
-				t = &dayTool{Tool: escape.Line(n.Tool.Name)}
-				tools[n.Tool.Name] = t
-			}
-			switch n.State {
-			case ringi.Granted, ringi.Spent:
-				b.Approved, t.Approved = b.Approved+1, t.Approved+1
-			case ringi.Refused:
-				b.Denied, t.Denied = b.Denied+1, t.Denied+1
-			case ringi.Expired:
-				b.Expired, t.Expired = b.Expired+1, t.Expired+1
-				continue
-			default:
-				continue
-			}
-			d := n.DecidedAt.Sub(n.CreatedAt)
-			took = append(took, d)
-			if d < hasty {
-				b.Hasty++
-			}
-		}
+	waiting, err := counter.RequestCount(r.Context(), q, 1000)
+	if err != nil {
+		return err
 	}
-	b.Decided = len(took)
-	if b.Decided > 0 {
-		slices.Sort(took)
-		b.Median, b.HastyShare = spoken(took[len(took)/2]), 100*b.Hasty/b.Decided
+	b := dayBody{Date: day.Format("Monday, 2 January 2006"), Today: day.Equal(today), Tools: tally.Tools, Sum: tally.Sum(), Hasty: tally.Hasty,
+		Waiting: grouped(waiting), Before: day.AddDate(0, 0, -1).Format(time.DateOnly), Team: q.Initiator == ""}
+	if waiting == 1000 {
+		b.Waiting = "1\u00a0000 or more"
 	}
-	for _, t := range tools {
-		if t.Approved+t.Denied+t.Expired > 0 {
-			b.Tools = append(b.Tools, *t)
-		}
+	if !b.Today {
+		b.After = day.AddDate(0, 0, 1).Format(time.DateOnly)
 	}
-	slices.SortFunc(b.Tools, func(x, y dayTool) int {
-		if d := y.Approved + y.Denied - x.Approved - x.Denied; d != 0 {
-			return d
-		}
-		return compareText(x.Tool, y.Tool)
-	})
-	return in.show(w, http.StatusOK, who, page{Name: "day", Title: "The day in numbers", Count: -1, Body: b})
+	if b.Decided = b.Sum.Approved + b.Sum.Denied; b.Decided > 0 {
+		b.Median, b.HastyShare = spoken(tally.Median), 100*b.Hasty/b.Decided
+	}
+	for i := range b.Tools {
+		b.Tools[i].Tool = escape.Line(b.Tools[i].Tool)
+	}
+	slices.SortStableFunc(b.Tools, func(x, y ringi.ToolTally) int { return y.Approved + y.Denied - x.Approved - x.Denied })
+	return in.show(w, http.StatusOK, who, page{Name: "day", Title: "The day in numbers", Body: b})
 }

@@ -52,6 +52,9 @@ func (in *inbox) decide(w http.ResponseWriter, r *http.Request, who access.Who) 
 			return in.again(w, r, who, s, "Say what the model shall read in the tool's place.")
 		}
 	}
+	if answer == ringi.Approve && d.Digest == s.Digest && s.answerable(who, answer) && !in.factTyped(s, typed(r, "fact")) {
+		return in.again(w, r, who, s, "Nothing was decided. Read the request, and type what the form asks for exactly as the request has it.")
+	}
 	if answer != ringi.Deny && r.PostForm.Get("sure") != "1" {
 		return in.confirm(w, r, who, s, d)
 	}
@@ -63,6 +66,13 @@ func (in *inbox) decide(w http.ResponseWriter, r *http.Request, who access.Who) 
 		return in.about(r, s, err)
 	}
 	return in.onward(w, r, who, s.ID)
+}
+
+// factTyped reports whether somebody has typed what a request with a risk asks
+// for.
+func (in *inbox) factTyped(s seen, text string) bool {
+	d := showJSON(string(s.Call.Input), maskerOf(s.ApprovalRequest))
+	return !risky(s.ApprovalRequest, d.Flags) || factOf(sentenceOf(s.ApprovalRequest, "").Tool, moneyOf(s.ApprovalRequest), d).typed(text)
 }
 
 // findToDecide returns a request that somebody may answer so.
@@ -116,8 +126,8 @@ func (in *inbox) confirm(w http.ResponseWriter, r *http.Request, who access.Who,
 	}
 	b := confirmBody{R: s.ApprovalRequest, Sentence: sentenceOf(s.ApprovalRequest, s.agent), Answer: d.Answer, Word: confirmWord(d.Answer),
 		Input: showJSON(string(s.Call.Input), maskerOf(s.ApprovalRequest)), Money: moneyOf(s.ApprovalRequest), Digest: d.Digest,
-		Kept: kept{Reason: d.Reason, Note: d.Note, Result: d.Result}, Scope: string(d.Scope)}
-	return in.show(w, http.StatusOK, who, page{Name: "confirm", Title: "Are you sure?", Count: -1, Body: b})
+		Kept: kept{Reason: d.Reason, Note: d.Note, Result: d.Result, Fact: typed(r, "fact")}, Scope: string(d.Scope)}
+	return in.show(w, http.StatusOK, who, page{Name: "confirm", Title: "Are you sure?", Body: b})
 }
 
 // whyNot is the error of a decision that is not worth a second question.
@@ -167,7 +177,7 @@ func (in *inbox) about(r *http.Request, s seen, err error) error {
 
 // again shows the request's page with what is wrong, and what was typed.
 func (in *inbox) again(w http.ResponseWriter, r *http.Request, who access.Who, s seen, problem string) error {
-	b := requestBody{Problem: problem, Kept: kept{typed(r, "reason"), typed(r, "note"), typed(r, "result")}}
+	b := requestBody{Problem: problem, Kept: kept{typed(r, "reason"), typed(r, "note"), typed(r, "result"), typed(r, "fact")}}
 	return in.showRequest(w, r, who, s, http.StatusUnprocessableEntity, b, maskerOf(s.ApprovalRequest))
 }
 

@@ -50,7 +50,7 @@ func (in *inbox) editBodyOf(s seen) editBody {
 }
 
 func (in *inbox) showEdit(w http.ResponseWriter, who access.Who, s seen, status int, b editBody) error {
-	return in.show(w, status, who, page{Name: "edit", Title: "Change the input of " + b.Sentence.Tool, Count: -1, Body: b})
+	return in.show(w, status, who, page{Name: "edit", Title: "Change the input of " + b.Sentence.Tool, Body: b})
 }
 
 // edit proposes another input: by the fields, or by the JSON text. The request

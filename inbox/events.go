@@ -25,6 +25,16 @@ type news struct {
 	State ringi.RequestState `json:"state"`
 	// Seq is the newest event of the run, for pages about one run.
 	Seq int64 `json:"seq"`
+	// Asked is when the request was put, in milliseconds: a list knows by it what
+	// it does not hold because it is new.
+	Asked int64 `json:"asked,omitempty"`
+}
+
+// newsBatch is what one event says: what has changed, and how many requests
+// wait now.
+type newsBatch struct {
+	Count int    `json:"count"`
+	News  []news `json:"news"`
 }
 
 // watch looks at the store for all listeners at once, and only while there are
@@ -116,7 +126,7 @@ var openStatus = []ringi.RunStatus{ringi.Queued, ringi.Running, ringi.WaitingFor
 // openNews lists the requests of the newest open runs, and of those that were
 // open when it looked last.
 func (in *inbox) openNews(ctx context.Context, open map[string]ringi.RunRow) ([]seenNews, error) {
-	runs, err := in.recent(ctx, openStatus, recentRuns)
+	runs, err := in.recent(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +155,7 @@ func (in *inbox) openNews(ctx context.Context, open map[string]ringi.RunRow) ([]
 	out := []seenNews{}
 	for _, r := range runs {
 		for _, n := range r.notes {
-			out = append(out, seenNews{news{n.ID, r.row.ID, n.State, r.row.Seq}, n})
+			out = append(out, seenNews{news{n.ID, r.row.ID, n.State, r.row.Seq, n.CreatedAt.UnixMilli()}, n})
 		}
 		if len(r.notes) == 0 {
 			out = append(out, seenNews{news: news{Run: r.row.ID, Seq: r.row.Seq}})
@@ -178,7 +188,7 @@ func (in *inbox) events(w http.ResponseWriter, r *http.Request) {
 	defer leave()
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")
-	s := stream{w: w, c: http.NewResponseController(w), in: in, who: who, run: run, told: map[string]string{}}
+	s := stream{ctx: r.Context(), w: w, c: http.NewResponseController(w), in: in, who: who, run: run, told: map[string]string{}}
 	if !s.write("retry: 3000\n\n") {
 		return
 	}
@@ -204,6 +214,7 @@ func (in *inbox) events(w http.ResponseWriter, r *http.Request) {
 
 // stream is one page that listens.
 type stream struct {
+	ctx  context.Context
 	w    http.ResponseWriter
 	c    *http.ResponseController
 	in   *inbox
@@ -234,7 +245,7 @@ func (s *stream) tell(all []seenNews) bool {
 		return true
 	}
 	s.told[""] = "told"
-	body, err := json.Marshal(now)
+	body, err := json.Marshal(newsBatch{s.in.waiting(s.ctx, s.who), now})
 	if err != nil {
 		return false
 	}

@@ -111,6 +111,7 @@ type handle func(w http.ResponseWriter, r *http.Request, who access.Who) error
 func (in *inbox) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+in.base+"/assets/{name}", in.asset)
+	mux.HandleFunc("GET "+in.base+"/icon/{n}", in.icon)
 	mux.HandleFunc("GET "+in.base+"/login", in.loginPage)
 	mux.HandleFunc("POST "+in.base+"/login", in.login)
 	mux.HandleFunc("GET "+in.base+"/events", in.events)

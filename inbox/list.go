@@ -2,12 +2,11 @@ package inbox
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/ringi-dev/ringi"
@@ -29,26 +28,33 @@ type tab struct {
 
 type listBody struct {
 	State string // pending, decided, expired
-	Whose string // me, teams, all
-	Query string
-	Tool  string
-	Tabs  []tab
-	Views []tab
-	Items []item
+	Whose string // me, teams, mine, all
+	// Query, Tool, Agent, Kind and Order are the filters of the address.
+	Query, Tool, Agent, Kind, Order string
+	Filtered                        bool
+	Tabs                            []tab
+	Views                           []tab
+	Items                           []item
 	// Next continues the list; Cut: not all of it could be looked through.
 	Next string
 	Cut  bool
-	// Groups are tools of which several requests can be decided together.
+	// Groups are calls of one tool and shape that can be decided together.
 	Groups  []group
 	Refresh bool
-	// Ask is the list's own address without the page.
-	Recent int
+	// Tools and Agents are what may be filtered by.
+	Tools, Agents []string
+	// At is when the list was read, in milliseconds: what was asked later is new.
+	At int64
+	// Clear is the list without filters.
+	Clear string
+	// Batch is set where something on the page can be decided with others.
+	Batch bool
 }
 
 type group struct {
-	Tool  string
-	Count int
-	Href  string
+	Tool, Fields string
+	Count        int
+	Href         string
 }
 
 // item is a request in a list.
@@ -58,6 +64,7 @@ type item struct {
 	State    ringi.RequestState
 	Word     string
 	Chips    []chip
+	Money    []sum
 	Args     []arg
 	More     int
 	Full     bool
@@ -65,39 +72,40 @@ type item struct {
 	By       string
 	R        ringi.ApprovalRequest
 	Batch    bool
+
+	// shape is the same for items that one table can hold; see batchKey.
+	shape, fields string
 }
 
 // arg is an argument of a call in a few characters; the request's page has it
 // whole.
-type arg struct{ Name, Value string }
+type arg struct {
+	Name, Value string
+	Masked      bool
+}
+
+var stateOf = map[string][]ringi.RequestState{
+	"pending": {ringi.Pending},
+	"decided": {ringi.Granted, ringi.Spent, ringi.Refused},
+	"expired": {ringi.Expired, ringi.Withdrawn},
+}
+
+var listTitle = map[string]string{"pending": "Pending", "decided": "Decided", "expired": "Expired and withdrawn"}
 
 func (in *inbox) list(w http.ResponseWriter, r *http.Request, who access.Who) error {
 	q := r.URL.Query()
-	b := listBody{State: q.Get("state"), Whose: q.Get("show"), Query: cut(strings.TrimSpace(q.Get("q")), 200), Tool: q.Get("tool"), Recent: recentRuns}
-	if !slices.Contains([]string{"decided", "expired"}, b.State) {
-		b.State = "pending"
-	}
-	if !slices.Contains([]string{"teams", "all"}, b.Whose) {
-		b.Whose = "me"
-	}
-	in.listTabs(&b)
-	p := page{Name: "list", Title: "Pending", Count: -1}
+	b := listBody{State: q.Get("state"), Whose: q.Get("show"), Query: cut(strings.TrimSpace(q.Get("q")), ringi.MaxSearch),
+		Tool: q.Get("tool"), Agent: q.Get("agent"), Kind: q.Get("kind"), Order: q.Get("order"), At: in.now().UnixMilli()}
+	b.tidy(who)
+	in.listTabs(&b, who)
+	p := page{Name: "list", Title: listTitle[b.State]}
 	if q.Get("refresh") == "1" {
 		b.Refresh, p.Refresh = true, 30
 	}
-	var err error
-	switch b.State {
-	case "pending":
-		err = in.pendingItems(r.Context(), who, &b, q.Get("after"))
-		p.Count = len(b.Items)
-	case "decided":
-		p.Title = "Decided"
-		err = in.settledItems(r.Context(), who, &b, ringi.Granted, ringi.Spent, ringi.Refused)
-	default:
-		p.Title = "Expired and withdrawn"
-		err = in.settledItems(r.Context(), who, &b, ringi.Expired, ringi.Withdrawn)
+	if err := in.filters(r.Context(), &b); err != nil {
+		return err
 	}
-	if err != nil {
+	if err := in.items(r.Context(), who, &b, q.Get("after")); err != nil {
 		return err
 	}
 	p.Flash = in.flashOf(r, who)
@@ -105,37 +113,139 @@ func (in *inbox) list(w http.ResponseWriter, r *http.Request, who access.Who) er
 	return in.show(w, http.StatusOK, who, p)
 }
 
-func (in *inbox) listTabs(b *listBody) {
-	at := func(state, whose string) string {
-		v := url.Values{}
-		if state != "pending" {
-			v.Set("state", state)
-		}
-		if whose != "me" {
-			v.Set("show", whose)
-		}
-		if b.Query != "" {
-			v.Set("q", b.Query)
-		}
-		if len(v) == 0 {
-			return in.base + "/"
-		}
-		return in.base + "/?" + v.Encode()
+// tidy puts what is not known to what is usual: pending ones the oldest first,
+// others the newest, for who decides what he may decide and for others what they
+// asked for.
+func (b *listBody) tidy(who access.Who) {
+	usual, order := "me", "oldest"
+	if !who.Has(access.RoleApprover) {
+		usual = "mine"
 	}
+	if stateOf[b.State] == nil {
+		b.State = "pending"
+	}
+	if b.State != "pending" {
+		order = "newest"
+	}
+	if !slices.Contains([]string{"me", "teams", "mine", "all"}, b.Whose) {
+		b.Whose = usual
+	}
+	if !slices.Contains([]string{"oldest", "newest", "soonest"}, b.Order) || b.Order == "soonest" && b.State != "pending" {
+		b.Order = order
+	}
+	b.Filtered = b.Query != "" || b.Tool != "" || b.Agent != "" || b.Kind != "" || b.Order != order
+}
+
+// at is the address of the list with another state, view, or page.
+func (b *listBody) at(base string, change ...string) string {
+	v := url.Values{"state": {b.State}, "show": {b.Whose}, "q": {b.Query}, "tool": {b.Tool}, "agent": {b.Agent}, "kind": {b.Kind}, "order": {b.Order}}
+	for i := 0; i < len(change); i += 2 {
+		v.Set(change[i], change[i+1])
+	}
+	if v.Get("state") != b.State {
+		v.Del("order")
+	}
+	if v.Get("state") == "pending" {
+		v.Del("state")
+	}
+	if v.Get("show") == "me" {
+		v.Del("show")
+	}
+	if o := v.Get("order"); o == "oldest" && !v.Has("state") || o == "newest" && v.Has("state") {
+		v.Del("order")
+	}
+	for key := range v {
+		if v.Get(key) == "" {
+			v.Del(key)
+		}
+	}
+	if len(v) == 0 {
+		return base + "/"
+	}
+	return base + "/?" + v.Encode()
+}
+
+func (in *inbox) listTabs(b *listBody, who access.Who) {
 	for _, s := range [][2]string{{"pending", "Pending"}, {"decided", "Decided"}, {"expired", "Expired"}} {
-		b.Tabs = append(b.Tabs, tab{s[1], at(s[0], b.Whose), s[0] == b.State})
+		b.Tabs = append(b.Tabs, tab{s[1], b.at(in.base, "state", s[0]), s[0] == b.State})
 	}
-	for _, s := range [][2]string{{"me", "For me"}, {"teams", "My teams"}, {"all", "All"}} {
-		b.Views = append(b.Views, tab{s[1], at(b.State, s[0]), s[0] == b.Whose})
+	for _, s := range [][2]string{{"me", "For me"}, {"teams", "My teams"}, {"mine", "Begun by me"}, {"all", "All"}} {
+		if s[0] == "me" && !who.Has(access.RoleApprover) {
+			continue
+		}
+		b.Views = append(b.Views, tab{s[1], b.at(in.base, "show", s[0]), s[0] == b.Whose})
+	}
+	b.Clear = b.at(in.base, "q", "", "tool", "", "agent", "", "kind", "", "order", "")
+}
+
+// filters lists what a list may be filtered by: tools and agents as this server
+// has them, and those that the address names.
+func (in *inbox) filters(ctx context.Context, b *listBody) error {
+	agents, err := in.service.Agents(ctx)
+	if err != nil {
+		return err
+	}
+	b.Tools, b.Agents = []string{}, []string{}
+	if b.Tool != "" {
+		b.Tools = append(b.Tools, b.Tool)
+	}
+	if b.Agent != "" {
+		b.Agents = append(b.Agents, b.Agent)
+	}
+	for _, a := range agents {
+		b.Tools, b.Agents = append(b.Tools, a.Tools...), append(b.Agents, a.Name)
+	}
+	slices.Sort(b.Tools)
+	slices.Sort(b.Agents)
+	b.Tools, b.Agents = slices.Compact(b.Tools), slices.Compact(b.Agents)
+	return nil
+}
+
+// query asks the store for what a view shows; ok is false where that is nothing.
+func (b *listBody) query(who access.Who) (q ringi.RequestQuery, ok bool) {
+	q = ringi.RequestQuery{State: stateOf[b.State], Tool: b.Tool, Agent: b.Agent, Kind: ringi.RequestKind(b.Kind), Search: b.Query, Limit: pageOf}
+	switch b.Order {
+	case "newest":
+		q.Order = ringi.NewestFirst
+	case "soonest":
+		q.Order = ringi.SoonestFirst
+	}
+	switch b.Whose {
+	case "mine":
+		q.Initiator = who.Principal.ID
+	case "teams":
+		q.For = ringi.Principal{Teams: who.Principal.Teams}
+		return q, len(who.Principal.Teams) > 0
+	case "me":
+		q.For = who.Principal
+	default:
+		narrow(who, &q)
+	}
+	return q, true
+}
+
+// narrow has a query list no more than somebody may see.
+func narrow(who access.Who, q *ringi.RequestQuery) {
+	switch {
+	case access.May(who, access.ApprovalsList, access.Other) == nil:
+	case who.Has(access.RoleApprover):
+		q.For = who.Principal
+	default:
+		q.Initiator = who.Principal.ID
 	}
 }
 
-// pendingItems reads pages of the store's list, oldest first, until it has one
-// of its own.
-func (in *inbox) pendingItems(ctx context.Context, who access.Who, b *listBody, after string) error {
+// items reads pages of the store's list until it has one that may be shown.
+func (in *inbox) items(ctx context.Context, who access.Who, b *listBody, after string) error {
+	q, ok := b.query(who)
+	if !ok {
+		return nil
+	}
+	defer b.group(in.base)
 	agents := map[string]string{}
 	for range scanPages {
-		p, err := in.service.Requests(ctx, ringi.RequestQuery{Limit: pageOf, After: after})
+		q.After = after
+		p, err := in.service.Requests(ctx, q)
 		if err != nil {
 			return err
 		}
@@ -150,30 +260,16 @@ func (in *inbox) pendingItems(ctx context.Context, who access.Who, b *listBody, 
 			}
 			b.Items = append(b.Items, in.itemOf(ctx, s))
 			if len(b.Items) == pageOf && (p.Next != "" || i+1 < len(p.Requests)) {
-				b.Next = in.nextPage(b, r.ID)
-				b.group(in.base)
+				b.Next = b.at(in.base, "after", r.ID)
 				return nil
 			}
 		}
 		if after = p.Next; after == "" {
-			b.group(in.base)
 			return nil
 		}
 	}
-	b.Cut, b.Next = true, in.nextPage(b, after)
-	b.group(in.base)
+	b.Cut, b.Next = true, b.at(in.base, "after", after)
 	return nil
-}
-
-func (in *inbox) nextPage(b *listBody, after string) string {
-	v := url.Values{"show": {b.Whose}, "after": {after}}
-	if b.Query != "" {
-		v.Set("q", b.Query)
-	}
-	if b.Tool != "" {
-		v.Set("tool", b.Tool)
-	}
-	return in.base + "/?" + v.Encode()
 }
 
 func (in *inbox) agentOf(ctx context.Context, known map[string]string, run string) (string, error) {
@@ -185,7 +281,8 @@ func (in *inbox) agentOf(ctx context.Context, known map[string]string, run strin
 	return row.Agent, err
 }
 
-// takes reports whether the list's filters take a request.
+// takes reports whether a list shows a request that its query found. Who does
+// not see an input finds nothing by it either (S-28).
 func (b *listBody) takes(who access.Who, s seen) bool {
 	switch b.Whose {
 	case "me":
@@ -197,21 +294,11 @@ func (b *listBody) takes(who access.Who, s seen) bool {
 			return false
 		}
 	}
-	if b.Tool != "" && s.Tool.Name != b.Tool {
-		return false
-	}
-	if b.Query == "" {
+	if s.full || b.Query == "" {
 		return true
 	}
-	hay := s.Tool.Name + "\n" + s.agent + "\n" + s.ID + "\n" + s.RunID
-	if s.full {
-		for _, f := range showJSON(string(s.Call.Input), maskerOf(s.ApprovalRequest)).Fields {
-			if !f.Value.Masked {
-				hay += "\n" + f.Value.Text
-			}
-		}
-	}
-	return strings.Contains(strings.ToLower(hay), strings.ToLower(b.Query))
+	open := strings.ToLower(s.Call.Tool + " " + s.agent + " " + s.ID + " " + s.Call.ID)
+	return !slices.ContainsFunc(ringi.RequestQuery{Search: b.Query}.Words(), func(word string) bool { return !strings.Contains(open, word) })
 }
 
 func (in *inbox) itemOf(ctx context.Context, s seen) item {
@@ -222,21 +309,25 @@ func (in *inbox) itemOf(ctx context.Context, s seen) item {
 	}
 	d := showJSON(string(s.Call.Input), maskerOf(s.ApprovalRequest))
 	it.Chips = chipsOf(s.ApprovalRequest, d.Flags)
+	it.Money = moneyOf(s.ApprovalRequest)
 	it.Args, it.More = argsOf(d)
 	it.For = in.deciders(ctx, s.Deciders)
-	it.Batch = batchable(s, d) == ""
+	if it.Batch = batchable(s, d) == "" && s.State == ringi.Pending; it.Batch {
+		it.shape, it.fields = batchKey(s, d), fieldNames(d)
+	}
 	return it
 }
 
 func argsOf(d document) ([]arg, int) {
 	const most, wide = 4, 60
 	var out []arg
+	top := 0
 	for _, f := range d.Fields {
 		if f.Depth > 0 || f.Path == "" {
 			continue
 		}
-		if len(out) == most {
-			return out, len(d.Fields) - most
+		if top++; len(out) == most {
+			continue
 		}
 		v := f.Value.Text
 		switch {
@@ -246,12 +337,23 @@ func argsOf(d document) ([]arg, int) {
 			v = f.Type
 		}
 		v = escape.Line(v)
-		if utf8.RuneCountInString(v) > wide {
-			v = cut(v, wide) + "… (" + plural(utf8.RuneCountInString(v), "character") + ")"
+		if n := utf8.RuneCountInString(v); n > wide {
+			v = cut(v, wide) + "… (" + plural(n, "character") + ")"
 		}
-		out = append(out, arg{f.Name, v})
+		out = append(out, arg{f.Name, v, f.Value.Masked})
 	}
-	return out, 0
+	return out, top - len(out)
+}
+
+// fieldNames are the names of an input's fields in a few characters.
+func fieldNames(d document) string {
+	var names []string
+	for _, f := range d.Fields {
+		if f.Depth == 0 && f.Path != "" {
+			names = append(names, f.Name)
+		}
+	}
+	return cut(strings.Join(names, ", "), 60)
 }
 
 // deciders says who may decide.
@@ -269,53 +371,54 @@ func (in *inbox) deciders(ctx context.Context, d ringi.Deciders) string {
 	return escape.Line(strings.Join(names, ", "))
 }
 
-// group finds tools of which several requests stand on the page.
+// group finds calls of one tool and shape of which several stand on the page.
 func (b *listBody) group(base string) {
-	count := map[string][]string{}
+	found := map[string]*group{}
+	ids := map[string][]string{}
 	var order []string
+	tools := map[string]int{}
 	for _, it := range b.Items {
 		if !it.Batch {
 			continue
 		}
-		key := it.Sentence.Tool
-		if count[key] == nil {
-			order = append(order, key)
+		b.Batch = true
+		if found[it.shape] == nil {
+			found[it.shape] = &group{Tool: it.Sentence.Tool, Fields: it.fields}
+			order = append(order, it.shape)
 		}
-		count[key] = append(count[key], it.ID)
+		ids[it.shape] = append(ids[it.shape], it.ID)
 	}
-	for _, tool := range order {
-		if ids := count[tool]; len(ids) > 1 {
-			b.Groups = append(b.Groups, group{tool, min(len(ids), maxBatch), base + "/batch?" + url.Values{"id": ids[:min(len(ids), maxBatch)]}.Encode()})
+	for _, shape := range order {
+		if g, list := found[shape], ids[shape]; len(list) > 1 {
+			list = list[:min(len(list), maxBatch)]
+			g.Count, g.Href = len(list), base+"/batch?"+url.Values{"id": list}.Encode()
+			b.Groups = append(b.Groups, *g)
+			tools[g.Tool]++
+		}
+	}
+	for i := range b.Groups {
+		if g := &b.Groups[i]; tools[g.Tool] == 1 {
+			g.Fields = "" // the tool alone tells it from the others
 		}
 	}
 }
 
-func (in *inbox) settledItems(ctx context.Context, who access.Who, b *listBody, states ...ringi.RequestState) error {
-	notes, err := in.decided(ctx, who, states)
+// waiting counts what waits for somebody, up to 100; -1 where this service does
+// not count.
+func (in *inbox) waiting(ctx context.Context, who access.Who) int {
+	counter, ok := in.service.(ringi.RequestCounter)
+	if !ok || who.Principal.IsZero() || !who.Has(access.RoleApprover) {
+		return -1
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	n, err := counter.RequestCount(ctx, ringi.RequestQuery{For: who.Principal}, maxCount+1)
 	if err != nil {
-		return err
+		in.log.Warn("count what waits", "error", err)
+		return -1
 	}
-	for _, n := range notes {
-		s := in.stands(who, n.ApprovalRequest, n.agent)
-		switch {
-		case b.Whose == "me" && n.DecidedBy != who.Principal.ID && s.owner&access.Asked == 0,
-			b.Whose == "teams" && !slices.ContainsFunc(s.Deciders.Teams, func(t string) bool { return slices.Contains(who.Principal.Teams, t) }),
-			b.Tool != "" && n.Tool.Name != b.Tool,
-			b.Query != "" && !strings.Contains(strings.ToLower(n.Tool.Name+"\n"+n.agent+"\n"+n.ID+"\n"+n.RunID), strings.ToLower(b.Query)):
-			continue
-		}
-		if len(b.Items) == 4*pageOf {
-			b.Cut = true
-			break
-		}
-		it := item{ID: n.ID, Sentence: sentenceOf(n.ApprovalRequest, n.agent), State: n.State, Word: stateWord(n.State), R: n.ApprovalRequest, By: in.nameOf(ctx, n.DecidedBy)}
-		it.Sentence.Rest = ""
-		b.Items = append(b.Items, it)
-	}
-	return nil
+	return n
 }
 
-func digestOf(s string) string {
-	sum := sha256.Sum256([]byte(s))
-	return hex.EncodeToString(sum[:])
-}
+// maxCount is how many waiting requests are counted one by one; more are "99+".
+const maxCount = 99

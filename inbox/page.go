@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -35,8 +36,10 @@ type page struct {
 	Who         access.Who
 	CSRF        string
 	CanStart    bool
-	// Count is how many requests wait for him; -1: not counted.
+	// Count is how many requests wait for him, and Badge the same in two
+	// characters or three; empty for none, and where it was not counted.
 	Count int
+	Badge string
 	// Refresh reloads the page so many seconds after, where somebody asked for
 	// it; 0: never.
 	Refresh int
@@ -78,6 +81,9 @@ func (in *inbox) loadPages() (map[string]*template.Template, error) {
 // show writes a page. It is rendered whole first: half a page decides nothing.
 func (in *inbox) show(w http.ResponseWriter, status int, who access.Who, p page) error {
 	p.App, p.Base, p.Who, p.CSRF, p.CanStart = in.o.Title, in.base, who, who.CSRF(), in.o.Start
+	if p.Count = in.waiting(context.Background(), who); p.Count > 0 {
+		p.Badge = badge(p.Count)
+	}
 	var b bytes.Buffer
 	if err := in.pages[p.Name].Execute(&b, p); err != nil {
 		return fmt.Errorf("render page %s: %w", p.Name, err)
@@ -86,6 +92,35 @@ func (in *inbox) show(w http.ResponseWriter, status int, who access.Who, p page)
 	w.WriteHeader(status)
 	_, _ = w.Write(b.Bytes()) // a browser that left is nobody's error
 	return nil
+}
+
+// badge is a count in a few characters.
+func badge(n int) string {
+	if n > maxCount {
+		return strconv.Itoa(maxCount) + "+"
+	}
+	return strconv.Itoa(n)
+}
+
+// icon draws the icon with a count. It is drawn here, so that it needs neither
+// a library nor a script.
+func (in *inbox) icon(w http.ResponseWriter, r *http.Request) {
+	n, err := strconv.Atoi(r.PathValue("n"))
+	if err != nil || n < 0 || n > maxCount+1 {
+		http.NotFound(w, r)
+		return
+	}
+	mark, text := "", badge(n)
+	if n > 0 {
+		size, x := 17, 21
+		if len(text) > 2 {
+			size, x = 12, 20
+		}
+		mark = fmt.Sprintf(`<circle cx="21" cy="21" r="11" fill="#1b1b1f"/><text x="%d" y="21" font-family="sans-serif" font-weight="700" font-size="%d" fill="#fff" text-anchor="middle" dominant-baseline="central">%s</text>`, x, size, text)
+	}
+	w.Header().Set("Content-Type", "image/svg+xml")
+	w.Header().Set("Cache-Control", "public, max-age=86400")
+	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><circle cx="16" cy="16" r="15" fill="#b3261e"/><path d="M9.5 16.5l4.5 4.5 8.5-10" fill="none" stroke="#fff" stroke-width="3.4" stroke-linecap="round" stroke-linejoin="round"/>%s</svg>`, mark)
 }
 
 type asset struct {

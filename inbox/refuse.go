@@ -89,7 +89,7 @@ func (in *inbox) refuse(w http.ResponseWriter, r *http.Request, who access.Who, 
 		in.log.Error("inbox", "path", r.URL.Path, "error", err)
 	}
 	access.RetryAfter(w, err)
-	if err := in.show(w, out.Status, who, page{Name: "refuse", Title: out.Title, Count: -1, Body: out}); err != nil {
+	if err := in.show(w, out.Status, who, page{Name: "refuse", Title: out.Title, Body: out}); err != nil {
 		in.log.Error("inbox", "path", r.URL.Path, "error", err)
 		http.Error(w, "Something went wrong.", http.StatusInternalServerError)
 	}

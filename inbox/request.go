@@ -41,12 +41,16 @@ type requestBody struct {
 	Kept      kept
 	Agent     string
 	Decider   string
-	Position  string
 	Teams     []access.Team
+	// Fact is what is typed to approve; nil where nothing is.
+	Fact *fact
+	// Redefined: the tool's definition is another than the one that was asked for
+	// first.
+	Redefined bool
 }
 
 // kept is what somebody typed in a form that is shown again.
-type kept struct{ Reason, Note, Result string }
+type kept struct{ Reason, Note, Result, Fact string }
 
 // can says which buttons are worth showing.
 type can struct {
@@ -99,7 +103,7 @@ func (in *inbox) showRequest(w http.ResponseWriter, r *http.Request, who access.
 		b.Successor = in.successor(ctx, s.ApprovalRequest)
 	}
 	title := b.Sentence.Tool + ", " + b.State
-	return in.show(w, status, who, page{Name: "request", Title: title, Count: -1, Flash: in.flashOf(r, who), Body: b})
+	return in.show(w, status, who, page{Name: "request", Title: title, Flash: in.flashOf(r, who), Body: b})
 }
 
 func (in *inbox) fillRequest(ctx context.Context, who access.Who, s seen, hide *masker, b *requestBody) error {
@@ -107,6 +111,14 @@ func (in *inbox) fillRequest(ctx context.Context, who access.Who, s seen, hide *
 	b.Chips = chipsOf(s.ApprovalRequest, b.Input.Flags)
 	b.Risky = risky(s.ApprovalRequest, b.Input.Flags)
 	b.Money = moneyOf(s.ApprovalRequest)
+	if b.Can.Approve && b.Risky {
+		f := factOf(b.Sentence.Tool, b.Money, b.Input)
+		b.Fact = &f
+	}
+	if s.Replaces != "" && in.redefined(ctx, s.ApprovalRequest) {
+		b.Redefined = true
+		b.Chips = append(b.Chips, chip{"danger", "The tool's definition has changed"})
+	}
 	if s.Proposed != "" {
 		b.Changes = differences(showJSON(string(s.Proposed), hide), b.Input)
 		b.Author = in.nameOf(ctx, s.ProposedBy)
@@ -168,6 +180,21 @@ func (in *inbox) successor(ctx context.Context, r ringi.ApprovalRequest) string 
 		}
 	}
 	return ""
+}
+
+// redefined reports whether the request that this one succeeds was put for
+// another definition of the tool.
+func (in *inbox) redefined(ctx context.Context, r ringi.ApprovalRequest) bool {
+	list, err := in.requestsOf(ctx, r.RunID)
+	if err != nil {
+		return false
+	}
+	for _, o := range list {
+		if o.ID == r.Replaces {
+			return o.ToolDigest != r.ToolDigest
+		}
+	}
+	return false
 }
 
 func (in *inbox) names(ctx context.Context, ids []string) string {

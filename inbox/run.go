@@ -45,7 +45,7 @@ func (in *inbox) run(w http.ResponseWriter, r *http.Request, who access.Who) err
 		}
 	}
 	in.timeline(r.Context(), &b, events, requests)
-	return in.show(w, http.StatusOK, who, page{Name: "run", Title: "Run, " + b.Word, Count: -1, Flash: in.flashOf(r, who), Body: b})
+	return in.show(w, http.StatusOK, who, page{Name: "run", Title: "Run, " + b.Word, Flash: in.flashOf(r, who), Body: b})
 }
 
 func statusWord(s ringi.RunStatus) string {

@@ -1,7 +1,6 @@
 package inbox
 
 import (
-	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -43,7 +42,7 @@ func (in *inbox) showStart(w http.ResponseWriter, r *http.Request, who access.Wh
 		return err
 	}
 	b.Scenarios = in.o.Scenarios
-	return in.show(w, status, who, page{Name: "start", Title: "Start a run", Count: -1, Body: b})
+	return in.show(w, status, who, page{Name: "start", Title: "Start a run", Body: b})
 }
 
 // start begins a run and shows it.
@@ -75,10 +74,8 @@ func (in *inbox) start(w http.ResponseWriter, r *http.Request, who access.Who) e
 }
 
 func (in *inbox) help(w http.ResponseWriter, _ *http.Request, who access.Who) error {
-	return in.show(w, http.StatusOK, who, page{Name: "help", Title: "Help and keys", Count: -1})
+	return in.show(w, http.StatusOK, who, page{Name: "help", Title: "Help and keys"})
 }
-
-func compareText(a, b string) int { return cmp.Compare(a, b) }
 
 func sortSpans(s [][2]time.Time) {
 	slices.SortFunc(s, func(a, b [2]time.Time) int { return a[0].Compare(b[0]) })
