@@ -178,7 +178,7 @@ func (c *Watched) Err(err error, read func(Answer) Said) error {
 	case err == nil:
 		e.Class, e.Err = ringi.ModelBroken, errors.New("the answer ended early")
 	default:
-		e.Class, e.Err = ringi.ModelBroken, errors.New("the answer ended early: "+c.Told(err.Error()))
+		e.Class, e.Err = ringi.ModelBroken, errors.New("the answer is broken: "+c.Told(err.Error()))
 	}
 	return e
 }

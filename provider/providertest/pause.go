@@ -52,7 +52,7 @@ func (g *stage) told(scenario string) []Part {
 	g.resume()
 	g.done("Done.")
 	req := g.sent()
-	if req.System != system || strings.Join(req.Tools, " ") != "boom fail look pay" {
+	if req.System != system || strings.Join(req.Tools, " ") != "pay look fail boom" {
 		g.t.Errorf("system prompt %q, tools %q", req.System, req.Tools)
 	}
 	for _, p := range req.of(PartCall) {
