@@ -128,6 +128,13 @@ type hostedTools map[string][]string
 
 func (t hostedTools) server(name string) bool { return len(t[name]) > 0 }
 
+// allowed is what a request lets the vendor do by itself: list the tools of
+// these servers, and run the calls that were approved.
+type allowed struct {
+	tools    hostedTools
+	approved map[string]bool
+}
+
 // split takes the hosted tools out of an offer.
 func (h hosted) split(tools []ringi.Tool) (own []ringi.Tool, asked hostedTools) {
 	asked = hostedTools{}
@@ -169,13 +176,19 @@ func (h hosted) offer(asked hostedTools) []responses.ToolUnionParam {
 	return out
 }
 
+// approves reports whether a result says yes: whether it is what the handler
+// signed for this call.
+func (h hosted) approves(r *vendor.Result) bool {
+	var a approval
+	return json.Unmarshal([]byte(r.Result.Output), &a) == nil && r.Result.Error == "" && r.Result.Note == "" &&
+		hmac.Equal([]byte(a.Approved), []byte(h.sign(ringi.ToolCall{ModelID: r.Call.ModelID, Tool: r.Call.Tool, Input: ringi.Input(r.Call.Input)})))
+}
+
 // answer writes yes or no to the vendor's own question.
 func (h hosted) answer(r *vendor.Result) responses.ResponseInputItemUnionParam {
-	var a approval
-	signed := json.Unmarshal([]byte(r.Result.Output), &a) == nil && r.Result.Error == "" && r.Result.Note == "" &&
-		hmac.Equal([]byte(a.Approved), []byte(h.sign(ringi.ToolCall{ModelID: r.Call.ModelID, Tool: r.Call.Tool, Input: ringi.Input(r.Call.Input)})))
-	item := responses.ResponseInputItemParamOfMcpApprovalResponse(r.Call.ModelID, signed)
-	if !signed {
+	yes := h.approves(r)
+	item := responses.ResponseInputItemParamOfMcpApprovalResponse(r.Call.ModelID, yes)
+	if !yes {
 		item.OfMcpApprovalResponse.Reason = param.NewOpt(r.Result.Text())
 	}
 	return item

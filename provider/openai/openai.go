@@ -189,8 +189,7 @@ func newClient(base, key string, o *Options) openai.Client {
 	return openai.Client{Options: opts}
 }
 
-// model is one model of the vendor. The key is held by functions alone, so that
-// a printed model does not tell it.
+// model is one model of the vendor.
 type model struct {
 	name   string
 	o      Options // without key, headers and hosted servers
@@ -200,6 +199,9 @@ type model struct {
 	seal   string
 	fault  error
 }
+
+// Format prints the model's name alone, whatever the verb: it holds secrets.
+func (m *model) Format(s fmt.State, _ rune) { fmt.Fprintf(s, "openai model %q", m.name) }
 
 // Generate streams one answer.
 func (m *model) Generate(ctx context.Context, req ringi.ModelRequest) iter.Seq2[ringi.ModelEvent, error] {

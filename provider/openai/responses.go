@@ -16,7 +16,7 @@ import (
 // it offers: https://platform.openai.com/docs/api-reference/responses/create.
 // Nothing is stored with the vendor (store: false): the log is here, and a
 // conversation can be erased.
-func (m *model) responsesBody(req *ringi.ModelRequest, entries []vendor.Entry) (hostedTools, responses.ResponseNewParams) {
+func (m *model) responsesBody(req *ringi.ModelRequest, entries []vendor.Entry) (allowed, responses.ResponseNewParams) {
 	p := responses.ResponseNewParams{
 		Model:     shared.ResponsesModel(m.name),
 		Store:     param.NewOpt(false),
@@ -34,12 +34,14 @@ func (m *model) responsesBody(req *ringi.ModelRequest, entries []vendor.Entry) (
 	if m.o.Temperature != nil {
 		p.Temperature = param.NewOpt(*m.o.Temperature)
 	}
-	own, asked := m.hosted.split(req.Tools)
+	var asked allowed
+	var own []ringi.Tool
+	own, asked.tools = m.hosted.split(req.Tools)
 	for i := range own {
 		p.Tools = append(p.Tools, m.responsesTool(&own[i]))
 	}
-	p.Tools = append(p.Tools, m.hosted.offer(asked)...)
-	p.Input.OfInputItemList = m.input(entries)
+	p.Tools = append(p.Tools, m.hosted.offer(asked.tools)...)
+	p.Input.OfInputItemList, asked.approved = m.input(entries)
 	return asked, p
 }
 
@@ -71,9 +73,10 @@ func (m *model) responsesTool(t *ringi.Tool) responses.ToolUnionParam {
 	return responses.ToolUnionParam{OfFunction: f}
 }
 
-// input is the conversation as input items.
-func (m *model) input(entries []vendor.Entry) responses.ResponseInputParam {
-	out := responses.ResponseInputParam{}
+// input is the conversation as input items, and which of the vendor's own
+// questions it answers with yes.
+func (m *model) input(entries []vendor.Entry) (out responses.ResponseInputParam, approved map[string]bool) {
+	out, approved = responses.ResponseInputParam{}, map[string]bool{}
 	var asked []bool // which of the calls before are questions of the vendor's own
 	for i := range entries {
 		e := &entries[i]
@@ -91,6 +94,7 @@ func (m *model) input(entries []vendor.Entry) responses.ResponseInputParam {
 			for k := range e.Results {
 				r := &e.Results[k]
 				if asked[k] {
+					approved[r.Call.ModelID] = m.hosted.approves(r)
 					out = append(out, m.hosted.answer(r))
 					continue
 				}
@@ -100,7 +104,7 @@ func (m *model) input(entries []vendor.Entry) responses.ResponseInputParam {
 			}
 		}
 	}
-	return out
+	return out, approved
 }
 
 // plainItems writes a turn that another made: without the ids of items, which

@@ -21,7 +21,7 @@ type responseStream struct {
 	m       *model
 	out     *sink
 	call    *vendor.Watched
-	allowed hostedTools
+	allowed allowed
 
 	items   []json.RawMessage // done, in order
 	text    strings.Builder
@@ -139,11 +139,11 @@ func (s *responseStream) done(raw json.RawMessage) error {
 		s.calls = append(s.calls, it.call(s.m.hosted))
 	case "mcp_call":
 		// What was not asked for is not allowed, and it has run already.
-		if it.Approval == "" {
+		if !s.allowed.approved[it.Approval] {
 			return fmt.Errorf("the vendor ran tool %q of server %q, and asked nobody", it.Name, it.Server)
 		}
 	case "mcp_list_tools":
-		if !s.allowed.server(it.Server) {
+		if !s.allowed.tools.server(it.Server) {
 			return fmt.Errorf("the vendor asked server %q, which was not offered", it.Server)
 		}
 	case "reasoning":

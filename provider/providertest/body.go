@@ -119,10 +119,16 @@ func (r *Request) of(kind PartKind) []Part {
 	return out
 }
 
-// golden compares request bodies with the file of a scenario. The file holds
-// them indented: blanks apart it holds every byte, and a body has no blanks of
-// its own.
+// golden compares request bodies with the file of a scenario.
 func (v *Vendor) golden(t testing.TB, scenario string, bodies [][]byte) {
+	t.Helper()
+	Golden(t, filepath.Join("testdata", scenario+"."+v.Name+".golden.json"), bodies)
+}
+
+// Golden compares request bodies with a file, or writes it under -update. The
+// file holds them indented: blanks apart it holds every byte, and a body has no
+// blanks of its own.
+func Golden(t testing.TB, name string, bodies [][]byte) {
 	t.Helper()
 	var got bytes.Buffer
 	for _, b := range bodies {
@@ -131,9 +137,8 @@ func (v *Vendor) golden(t testing.TB, scenario string, bodies [][]byte) {
 		}
 		got.WriteByte('\n')
 	}
-	name := filepath.Join("testdata", scenario+"."+v.Name+".golden.json")
 	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(name, got.Bytes(), 0o644); err != nil {
