@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/openai/openai-go/v3"
-
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/internal/vendor"
 )
@@ -45,21 +43,62 @@ func (s *chatStream) read(data []byte) (bool, error) {
 	if err := faultIn(s.call, data); err != nil {
 		return false, err
 	}
-	var chunk openai.ChatCompletionChunk
-	if err := json.Unmarshal(data, &chunk); err != nil {
+	var c chunk
+	if err := json.Unmarshal(data, &c); err != nil {
 		return false, fmt.Errorf("read chunk: %w", err)
 	}
-	if chunk.JSON.Usage.Valid() {
-		u := chunk.Usage
-		s.usage = ringi.Usage{InputTokens: u.PromptTokens, OutputTokens: u.CompletionTokens,
-			ReasoningTokens: u.CompletionTokensDetails.ReasoningTokens, CachedTokens: u.PromptTokensDetails.CachedTokens}
+	if u := c.Usage; u != nil {
+		s.usage = ringi.Usage{InputTokens: u.Input, OutputTokens: u.Output, ReasoningTokens: u.OutputDetails.Reasoning, CachedTokens: u.InputDetails.Cached}
 	}
-	for i := range chunk.Choices {
-		if err := s.choice(&chunk.Choices[i]); err != nil {
+	for i := range c.Choices {
+		if err := s.choice(&c.Choices[i]); err != nil {
 			return false, err
 		}
 	}
 	return false, nil
+}
+
+// chunk is a chunk, as far as it is read. The SDK's own type takes 70
+// allocations for a few letters of text.
+type chunk struct {
+	Choices []choice `json:"choices"`
+	Usage   *struct {
+		Input        int64 `json:"prompt_tokens"`
+		Output       int64 `json:"completion_tokens"`
+		InputDetails struct {
+			Cached int64 `json:"cached_tokens"`
+		} `json:"prompt_tokens_details"`
+		OutputDetails struct {
+			Reasoning int64 `json:"reasoning_tokens"`
+		} `json:"completion_tokens_details"`
+	} `json:"usage"`
+}
+
+type choice struct {
+	Index  int64  `json:"index"`
+	Delta  delta  `json:"delta"`
+	Finish string `json:"finish_reason"`
+}
+
+type delta struct {
+	Content      string          `json:"content"`
+	Refusal      string          `json:"refusal"`
+	FunctionCall json.RawMessage `json:"function_call"`
+	ToolCalls    []fragment      `json:"tool_calls"`
+	// As other servers call their reasoning: reasoningKeys.
+	ReasoningContent string            `json:"reasoning_content"`
+	Reasoning        string            `json:"reasoning"`
+	ReasoningDetails []json.RawMessage `json:"reasoning_details"`
+}
+
+// fragment is a piece of a call.
+type fragment struct {
+	Index    int64  `json:"index"`
+	ID       string `json:"id"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
 }
 
 // faultIn finds an error that a stream tells: gateways write one where a chunk
@@ -81,7 +120,7 @@ func faultIn(call *vendor.Watched, data []byte) error {
 	return call.Fault(f.said())
 }
 
-func (s *chatStream) choice(c *openai.ChatCompletionChunkChoice) error {
+func (s *chatStream) choice(c *choice) error {
 	if c.Index != 0 {
 		return fmt.Errorf("choice %d was not asked for", c.Index)
 	}
@@ -89,7 +128,7 @@ func (s *chatStream) choice(c *openai.ChatCompletionChunkChoice) error {
 	if s.finish != "" && (d.Content != "" || d.Refusal != "" || len(d.ToolCalls) > 0) {
 		return errors.New("the model spoke after its finish reason")
 	}
-	if d.FunctionCall.Name != "" || d.FunctionCall.Arguments != "" {
+	if len(d.FunctionCall) > 0 && string(d.FunctionCall) != "null" {
 		return errors.New("function_call was not asked for")
 	}
 	if err := s.think(d); err != nil {
@@ -107,30 +146,19 @@ func (s *chatStream) choice(c *openai.ChatCompletionChunkChoice) error {
 			return err
 		}
 	}
-	if c.FinishReason != "" {
-		s.finish = c.FinishReason
+	if c.Finish != "" {
+		s.finish = c.Finish
 	}
 	return nil
 }
 
 // think keeps reasoning in every form that servers write, and tells the text of
 // one of them: they repeat each other.
-func (s *chatStream) think(d *openai.ChatCompletionChunkChoiceDelta) error {
-	told := ""
-	for i, key := range reasoningKeys[:2] {
-		var text string
-		if f, ok := d.JSON.ExtraFields[key]; !ok || json.Unmarshal([]byte(f.Raw()), &text) != nil {
-			continue
-		}
-		s.reasoning[i].WriteString(text)
-		if told == "" {
-			told = text
-		}
-	}
-	var details []json.RawMessage
-	if f, ok := d.JSON.ExtraFields[reasoningKeys[2]]; ok && json.Unmarshal([]byte(f.Raw()), &details) == nil {
-		s.details = append(s.details, details...)
-	}
+func (s *chatStream) think(d *delta) error {
+	s.reasoning[0].WriteString(d.ReasoningContent)
+	s.reasoning[1].WriteString(d.Reasoning)
+	s.details = append(s.details, d.ReasoningDetails...)
+	told := cmp.Or(d.ReasoningContent, d.Reasoning)
 	if told == "" {
 		return nil
 	}
@@ -139,7 +167,7 @@ func (s *chatStream) think(d *openai.ChatCompletionChunkChoiceDelta) error {
 
 // fragment takes a piece of a call. Pieces belong together by their index; some
 // servers write every call under index 0, each with an id of its own.
-func (s *chatStream) fragment(d *openai.ChatCompletionChunkChoiceDeltaToolCall) error {
+func (s *chatStream) fragment(d *fragment) error {
 	pos := -1
 	for i := len(s.calls) - 1; i >= 0 && pos < 0; i-- {
 		if s.calls[i].index == d.Index {
