@@ -80,6 +80,10 @@ type Config struct {
 	// OnApprovalRequired answers requests in process. nil suspends the run. An
 	// error is no decision: the request stays pending.
 	OnApprovalRequired func(context.Context, ringi.ApprovalRequest) (ringi.Decision, error)
+	// Persons knows the person behind each login: four eyes then compare people,
+	// in every entry, when an answer is given and again before it is spent. nil
+	// compares ids.
+	Persons ringi.Persons
 	// PrepareStep may narrow the tools and tighten the approval of a step.
 	PrepareStep PrepareStep
 	// ReadOnly makes an engine that reads and shows, and records nothing.

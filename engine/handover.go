@@ -50,7 +50,7 @@ func (e *Engine) Reassign(ctx context.Context, requestID string, to ringi.Decide
 		}
 		rule := a.decideRule(tool, r.ev.ProposedBy)
 		rule.Deciders = to
-		if policy.NoDecider(rule, e.cfg.Teams) {
+		if e.noDecider(ctx, rule) {
 			return "", fmt.Errorf("%w: nobody of them may decide", ringi.ErrNotPermitted)
 		}
 		k.deciders, k.expires = to, r.ev.ExpiresAt

@@ -58,7 +58,7 @@ func (j *judging) judge(ctx context.Context, c *ringi.JudgedCall, pos int) {
 	}
 	c.ToolDigest = j.a.e.reg.Digest(c.Tool)
 	c.Verdict = j.verdict(ctx, tool, ringi.ToolCall{ID: c.ID, ModelID: c.ModelID, Tool: c.Tool, Input: c.Input, Raw: c.Raw})
-	j.conclude(c, tool)
+	j.conclude(ctx, c, tool)
 }
 
 // known refuses a tool that does not exist or is not in the offer, before any
@@ -152,7 +152,7 @@ func cloneInfo(i ringi.RunInfo) ringi.RunInfo {
 }
 
 // conclude turns a verdict into a refusal, a question, or leave to run.
-func (j *judging) conclude(c *ringi.JudgedCall, tool ringi.Tool) {
+func (j *judging) conclude(ctx context.Context, c *ringi.JudgedCall, tool ringi.Tool) {
 	v := c.Verdict
 	switch v.Status {
 	case ringi.NotApplicable, ringi.Approved:
@@ -175,7 +175,7 @@ func (j *judging) conclude(c *ringi.JudgedCall, tool ringi.Tool) {
 		deny(c, ringi.CodeDeniedByPolicy, v, "denied by policy, not executed")
 		return
 	}
-	j.mayAsk(c, tool)
+	j.mayAsk(ctx, c, tool)
 }
 
 // deny refuses a call with the reason that policy gave.
@@ -188,7 +188,7 @@ func deny(c *ringi.JudgedCall, code ringi.ResultCode, v ringi.Verdict, text stri
 }
 
 // mayAsk refuses a question that must not, or cannot usefully, be put.
-func (j *judging) mayAsk(c *ringi.JudgedCall, tool ringi.Tool) {
+func (j *judging) mayAsk(ctx context.Context, c *ringi.JudgedCall, tool ringi.Tool) {
 	s := j.a.s
 	v := func(source, reason string) ringi.Verdict { return ringi.Verdict{Source: source, Reason: reason} }
 	if s.start.Unattended != ringi.Attended {
@@ -214,7 +214,7 @@ func (j *judging) mayAsk(c *ringi.JudgedCall, tool ringi.Tool) {
 			return
 		}
 	}
-	if policy.NoDecider(j.a.decideRule(tool, ""), j.a.e.cfg.Teams) {
+	if j.a.e.noDecider(ctx, j.a.decideRule(tool, "")) {
 		deny(c, ringi.CodeNoDecider, v(ringi.SourceDeciders, "nobody is left who may decide"), "denied, not executed")
 		return
 	}
@@ -306,7 +306,7 @@ func (a *activation) judgeAgain(ctx context.Context, st *stepping, c *call) ring
 	again.ToolDigest = a.e.reg.Digest(c.judged.Tool)
 	again.Verdict = j.verdict(ctx, tool, c.toolCall())
 	if !c.approved() {
-		j.conclude(&again, tool)
+		j.conclude(ctx, &again, tool)
 	} else if v := again.Verdict; v.Status == ringi.Denied || !v.Status.Known() {
 		// Reasons not to ask (budgets, nobody there) do not undo an answer.
 		deny(&again, ringi.CodeDeniedByPolicy, v, "denied by policy, not executed")

@@ -136,7 +136,7 @@ func (e *Engine) mayAnswer(ctx context.Context, s *state, r *request, d ringi.De
 	}
 	rule := policy.DecideRule{Deciders: r.ev.Deciders, FourEyes: r.ev.FourEyes, Initiators: r.ev.Initiators, AdminOnly: tool.AdminOnly,
 		AllowProcess: callback}
-	if err := policy.MayDecide(rule, d.By, d.Answer, r.ev.ProposedBy); err != nil {
+	if err := e.mayDecide(ctx, rule, d.By, d.Answer, r.ev.ProposedBy); err != nil {
 		return err
 	}
 	if err := checkAnswer(tool, s.start.Limits, d); err != nil {

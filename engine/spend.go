@@ -34,7 +34,11 @@ func (a *activation) mayspend(ctx context.Context, st *stepping, c *call, r *req
 		a.e.markCorrupt(ctx, &a.s.row, err)
 		return false, fmt.Errorf("spend request %s: %w: %w", r.ev.Request, ringi.ErrCorrupt, err)
 	}
-	if err := a.deciderStands(r); err != nil && !repeat {
+	err = a.deciderStands(ctx, r)
+	if err != nil && !errors.Is(err, ringi.ErrNotPermitted) {
+		return false, err // not known now: it is asked again
+	}
+	if err != nil && !repeat {
 		return false, a.closeRequest(ctx, r.ev.Request, ringi.Stale, "the decider may no longer decide", true)
 	}
 	j := a.judgeAgain(ctx, st, c)
@@ -82,12 +86,12 @@ func (a *activation) verifyGranted(r *request) error {
 
 // deciderStands holds the decider against the recorded rule and today's: the
 // stricter of both counts.
-func (a *activation) deciderStands(r *request) error {
+func (a *activation) deciderStands(ctx context.Context, r *request) error {
 	d := r.decided
 	process := d.By.Kind == ringi.Process && d.Channel == "callback"
 	tool, _ := a.e.reg.Tool(r.call.judged.Tool)
 	then := policy.DecideRule{Deciders: r.ev.Deciders, FourEyes: r.ev.FourEyes, Initiators: r.ev.Initiators, AdminOnly: tool.AdminOnly, AllowProcess: process}
-	if err := policy.MayDecide(then, d.By, d.Answer, r.ev.ProposedBy); err != nil {
+	if err := a.e.mayDecide(ctx, then, d.By, d.Answer, r.ev.ProposedBy); err != nil {
 		return err
 	}
 	now := then
@@ -96,7 +100,7 @@ func (a *activation) deciderStands(r *request) error {
 		now.Deciders = tool.Deciders
 	}
 	now.FourEyes = now.FourEyes || fourEyes(a.e.cfg.FourEyes, tool)
-	if err := policy.MayDecide(now, d.By, d.Answer, r.ev.ProposedBy); err != nil {
+	if err := a.e.mayDecide(ctx, now, d.By, d.Answer, r.ev.ProposedBy); err != nil {
 		return err
 	}
 	return a.e.stillMember(now.Deciders, d.By)

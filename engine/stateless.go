@@ -112,7 +112,7 @@ func (s *Stateless) resume(ctx context.Context, t ClientTurn, token string, answ
 	if err != nil {
 		return nil, err
 	}
-	if err := s.mayAnswer(t, im, answers); err != nil {
+	if err := s.mayAnswer(ctx, t, im, answers); err != nil {
 		return nil, err
 	}
 	switch fresh, err := s.e.load(ctx, s.e.cfg.Space, im.Run); {
@@ -252,7 +252,7 @@ func counted(msgs []ringi.Message) (steps, calls int) {
 
 // mayAnswer checks the answers, and what they are about, before anything is
 // stored.
-func (s *Stateless) mayAnswer(t ClientTurn, im *imported, answers []ringi.Decision) error {
+func (s *Stateless) mayAnswer(ctx context.Context, t ClientTurn, im *imported, answers []ringi.Decision) error {
 	if missing := policy.Missing(im.Judges, s.e.judgesNow()); len(missing) > 0 {
 		return fmt.Errorf("%w: %s", ringi.ErrPolicyMissing, strings.Join(missing, ", "))
 	}
@@ -285,7 +285,7 @@ func (s *Stateless) mayAnswer(t ClientTurn, im *imported, answers []ringi.Decisi
 			return err
 		}
 		rule := policy.DecideRule{Deciders: r.Deciders, FourEyes: r.FourEyes, Initiators: r.Initiators, AdminOnly: tool.AdminOnly}
-		if err := policy.MayDecide(rule, t.By, d.Answer, ""); err != nil {
+		if err := s.e.mayDecide(ctx, rule, t.By, d.Answer, ""); err != nil {
 			return err
 		}
 	}

@@ -19,6 +19,10 @@ type DecideRule struct {
 	// initiator that nobody knows; with it, or with none at all, four eyes
 	// cannot be shown and nobody may approve.
 	Initiators []string
+	// People holds, for an id, the person behind that login, so that four eyes
+	// compare people (finding S-12). nil: each id is a person of its own. An id
+	// that it does not hold, or holds as empty, is nobody known.
+	People map[string]string
 	// AdminOnly is the tool's own gate: only an admin may decide.
 	AdminOnly bool
 	// AllowProcess lets the program's own callback decide, in a library. It is
@@ -57,21 +61,39 @@ func MayDecide(rule DecideRule, by ringi.Principal, answer ringi.Answer, propose
 }
 
 func fourEyes(rule DecideRule, by ringi.Principal, proposedBy string) error {
+	second := rule.person(by.ID)
 	switch {
 	case !rule.initiatorsKnown():
 		return notPermitted("four eyes: it is not known who asked for the run, so nobody may approve")
-	case slices.Contains(rule.Initiators, by.ID):
+	case second != "" && rule.asked(second):
 		return notPermitted("four eyes: who asked for the run may deny, not approve")
-	case by.ID == proposedBy:
+	case proposedBy != "" && rule.person(proposedBy) == "":
+		return notPermitted("four eyes: it is not known who proposed the input, so nobody may approve")
+	case proposedBy != "" && rule.person(proposedBy) == second:
 		return notPermitted("four eyes: who proposed the input may deny, not approve")
 	case by.Kind != ringi.Person:
 		return notPermitted("four eyes: a program is no second person")
+	case second == "":
+		return notPermitted("four eyes: it is not known whose login this is")
 	}
 	return nil
 }
 
+// person is who stands behind an id; empty where nobody knows.
+func (r DecideRule) person(id string) string {
+	if r.People == nil {
+		return id
+	}
+	return r.People[id]
+}
+
+// asked reports whether a person is one of the initiators.
+func (r DecideRule) asked(person string) bool {
+	return slices.ContainsFunc(r.Initiators, func(id string) bool { return r.person(id) == person })
+}
+
 func (r DecideRule) initiatorsKnown() bool {
-	return len(r.Initiators) > 0 && !slices.Contains(r.Initiators, "")
+	return len(r.Initiators) > 0 && !r.asked("")
 }
 
 func among(d ringi.Deciders, by ringi.Principal) bool {
@@ -96,7 +118,11 @@ func NoDecider(rule DecideRule, teams map[string][]string) bool {
 		return false
 	}
 	excluded := func(id string) bool {
-		return id == "" || rule.FourEyes && slices.Contains(rule.Initiators, id)
+		if id == "" || !rule.FourEyes {
+			return id == ""
+		}
+		person := rule.person(id)
+		return person == "" || rule.asked(person)
 	}
 	for _, id := range rule.Deciders.People {
 		if !excluded(id) {
