@@ -47,6 +47,9 @@ type Options struct {
 	SessionAge time.Duration
 	// LinkAge is how long a login link is good; 0 means ten minutes.
 	LinkAge time.Duration
+	// NoLinks switches login links off: none is made or taken, and a session that
+	// one began is over.
+	NoLinks bool
 	// AnswerAge is how long an answer is kept; 0 means 24 hours.
 	AnswerAge time.Duration
 	// TryAge is how long a request with an idempotency key may be in flight

@@ -25,6 +25,13 @@ var (
 	ErrLastAdmin = errors.New("the last admin stays")
 	// ErrLink: the login link is used, ended or none at all.
 	ErrLink = errors.New("login link is used or has ended")
+	// ErrLogin: a provider's login was not begun in this browser, was ended
+	// before, or what came of it does not hold.
+	ErrLogin = errors.New("login is refused")
+	// ErrProvider: the login provider does not answer, or not as one.
+	ErrProvider = errors.New("login provider does not answer")
+	// ErrNoRole: the provider knows him, and nothing here gives him a role.
+	ErrNoRole = errors.New("no role is given here")
 	// ErrCrossOrigin: the request comes from a page that is not ours.
 	ErrCrossOrigin = errors.New("cross-origin request refused")
 	// ErrHost: the host name is not served here.
@@ -70,6 +77,9 @@ var statuses = []struct {
 }{
 	{ringi.ErrNoPrincipal, http.StatusUnauthorized},
 	{ErrForbidden, http.StatusForbidden},
+	{ErrLogin, http.StatusForbidden},
+	{ErrProvider, http.StatusBadGateway},
+	{ErrNoRole, http.StatusForbidden},
 	{ErrCrossOrigin, http.StatusForbidden},
 	{ErrHidden, http.StatusNotFound},
 	{ringi.ErrTooLarge, http.StatusRequestEntityTooLarge},

@@ -17,6 +17,9 @@ import (
 // disabled.
 func (d *Directory) MakeLink(ctx context.Context, by Who, user string) (secret string, ends time.Time, err error) {
 	err = d.may(by, UsersManage, All)
+	if err == nil && d.o.NoLinks {
+		err = fmt.Errorf("%w: login links are switched off", ErrForbidden)
+	}
 	if err == nil && by.TokenID != "" {
 		err = fmt.Errorf("%w: a token makes no login links", ErrForbidden)
 	}
@@ -51,7 +54,7 @@ func (d *Directory) MakeLink(ctx context.Context, by Who, user string) (secret s
 //
 // Errors: [ErrLink] for every link that is not good.
 func (d *Directory) UseLink(ctx context.Context, secret, replaces string) (session string, err error) {
-	if !isSecret(secret) {
+	if !isSecret(secret) || d.o.NoLinks {
 		return "", fmt.Errorf("use login link: %w", ErrLink)
 	}
 	err = d.change(ctx, func(tx *tx) error {

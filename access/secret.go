@@ -24,6 +24,7 @@ const (
 	linkLabel    = "ringi-link-v1"
 	tokenLabel   = "ringi-token-v1"
 	csrfLabel    = "ringi-csrf-v1"
+	onceLabel    = "ringi-once-v1"
 )
 
 // newSecret makes 256 random bits as 52 characters.

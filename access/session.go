@@ -133,6 +133,9 @@ func (d *Directory) bySession(ctx context.Context, hash string) (Who, error) {
 	case !equal(kept, hash):
 		return Who{}, fmt.Errorf("read session: %w", ringi.ErrNoPrincipal)
 	}
+	if auth == AuthLink && d.o.NoLinks {
+		return Who{}, fmt.Errorf("read session: %w: login links are switched off", ringi.ErrNoPrincipal)
+	}
 	now := d.now()
 	used = max(used, d.seen.at(seenSession, hash))
 	if now >= used+d.o.SessionIdle.Microseconds() || now >= created+d.o.SessionAge.Microseconds() {

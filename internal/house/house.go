@@ -29,6 +29,7 @@ var may = map[string][]string{
 	"engine":          {"", "policy", "sign", "audit", "store/memory"}, // the memory store is the zero value of Config.Store
 	"worker":          {"", "engine"},
 	"access":          {""},
+	"access/oidc":     {"", "access"}, // apart, so that who needs no provider links none of its libraries
 	"store/memory":    {""},
 	"store/sqlite":    {""},
 	"store/postgres":  {""},
