@@ -23,6 +23,10 @@ type Options struct {
 	// inbox takes sessions alone: a token is refused.
 	Directory     *access.Directory
 	Authenticator *access.Authenticator
+	// Provider logs people in, beside login links; nil: links alone. NoLinks says
+	// that there are none: the directory takes none, and the page offers none.
+	Provider Provider
+	NoLinks  bool
 	// Prefix is the path below which the handler is mounted, such as "/inbox",
 	// without a slash at its end. The handler gets whole paths. Empty: "/".
 	Prefix string
@@ -115,6 +119,11 @@ func (in *inbox) routes() http.Handler {
 	mux.HandleFunc("GET "+in.base+"/login", in.loginPage)
 	mux.HandleFunc("POST "+in.base+"/login", in.login)
 	mux.HandleFunc("GET "+in.base+"/events", in.events)
+	if in.o.Provider != nil {
+		mux.HandleFunc("GET "+in.base+"/login/oidc", in.begin)
+		mux.HandleFunc("GET "+in.base+"/login/oidc/callback", in.finish)
+		mux.HandleFunc("GET "+in.base+"/login/oidc/logout", in.o.Provider.Logout)
+	}
 	for pattern, h := range map[string]handle{
 		"GET /{$}":              in.list,
 		"POST /logout":          in.logout,

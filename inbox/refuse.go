@@ -60,7 +60,10 @@ var refusals = []struct {
 	{access.ErrCrossOrigin, http.StatusForbidden, "This form is not of your session", "It came from another page, or you have logged in anew since. Nothing was changed. Open the page again."},
 	{access.ErrForbidden, http.StatusForbidden, "You may not do this", "Your roles do not have the right. Nothing was changed."},
 	{access.ErrInvalid, http.StatusUnprocessableEntity, "The form cannot be read", "Nothing was changed."},
-	{ringi.ErrNoPrincipal, http.StatusUnauthorized, "You are not logged in", "Your session has ended. Nothing was decided. Log in by a new link."},
+	{access.ErrLogin, http.StatusForbidden, "You are not logged in", "This login was not begun in this browser, was used already, took longer than ten minutes, or what came of it does not hold. Nobody was logged in. Begin again on the log-in page."},
+	{access.ErrProvider, http.StatusBadGateway, "The login provider does not answer", "Nobody can log in by it now. Nobody was logged in. Try again in a moment, or tell the operator."},
+	{access.ErrNoRole, http.StatusForbidden, "You have no role here", "The login provider knows you, and none of your groups there has a role here. Ask an admin of this inbox, then log in again."},
+	{ringi.ErrNoPrincipal, http.StatusUnauthorized, "You are not logged in", "Your session has ended. Nothing was decided. Log in anew."},
 	{ringi.ErrNotFound, http.StatusNotFound, "There is nothing here", "It does not exist, or it is not yours to see."},
 }
 

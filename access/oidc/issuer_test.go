@@ -47,10 +47,19 @@ func newKey(t *testing.T) *rsa.PrivateKey {
 	return key
 }
 
+// firstKey is the key of every issuer at first: making one takes its time.
+var firstKey = sync.OnceValue(func() *rsa.PrivateKey {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		panic(err)
+	}
+	return key
+})
+
 func newIssuer(t *testing.T) *issuer {
 	t.Helper()
 	p := &issuer{codes: map[string]url.Values{}, claims: map[string]any{}, meta: map[string]any{}, head: map[string]any{}}
-	p.key, p.signs = newKey(t), "one"
+	p.key, p.signs = firstKey(), "one"
 	p.keys = map[string]*rsa.PrivateKey{"one": p.key}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/openid-configuration", p.discovery)
