@@ -28,6 +28,8 @@ type ground struct {
 	keys  *sign.Keyring
 	data  string
 	log   *slog.Logger
+	// persons knows who stands behind a login; nil compares ids.
+	persons ringi.Persons
 }
 
 // serverLease is how long a server that died keeps its runs.
@@ -74,6 +76,9 @@ func openAgent(c agentConfig, g ground) (*agent, error) {
 	}
 	if err != nil {
 		return nil, errors.Join(err, a.close())
+	}
+	if c.FourEyes == "" || c.FourEyes == switchedOff {
+		g.log.Info("who asks for a run may approve it", "agent", c.Name)
 	}
 	if c.Remind.d > 0 {
 		g.log.Warn("remind and then are kept for the notifier, which this version lacks", "agent", c.Name)
@@ -152,7 +157,7 @@ func (p *parts) leave(names []string) ([]string, error) {
 
 func newAgentEngine(c agentConfig, g ground, p *parts, system string, disabled []string) (*engine.Engine, error) {
 	cfg := engine.Config{
-		Agent: c.Name, System: system, Groups: c.Groups, Store: g.store, Keyring: g.keys, Logger: g.log.With("agent", c.Name),
+		Agent: c.Name, System: system, Groups: c.Groups, Store: g.store, Keyring: g.keys, Logger: g.log.With("agent", c.Name), Persons: g.persons,
 		Registry: p.registry, Model: p.model, ContextFunc: p.context, Disabled: disabled,
 		Zone: ringi.TrustZone(c.Zone), Limits: c.Limits.limits(), Lease: serverLease,
 		RuleFloor: true, RequireApproval: c.RequireApproval,

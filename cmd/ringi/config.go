@@ -36,6 +36,7 @@ type config struct {
 		AtOnce whole    `yaml:"at_once"`
 		Grace  duration `yaml:"grace"`
 	} `yaml:"worker"`
+	Login  loginConfig   `yaml:"login"`
 	Agents []agentConfig `yaml:"agents"`
 
 	// What the texts above mean, once checked.
@@ -123,6 +124,7 @@ func (c *config) check() error {
 	if c.Listen == "" {
 		c.Listen = defaultListen
 	}
+	c.loginDefaults()
 	for _, one := range []struct {
 		key   string
 		value *string
@@ -142,7 +144,7 @@ func (c *config) check() error {
 	if c.Worker.Grace.never {
 		return errors.New("worker.grace: it has an end")
 	}
-	for _, step := range []func() error{c.checkURL, c.checkProxies, c.checkTLS, c.checkListen, c.checkAgents} {
+	for _, step := range []func() error{c.checkURL, c.checkProxies, c.checkTLS, c.checkListen, c.checkAgents, c.checkLogin} {
 		if err := step(); err != nil {
 			return err
 		}

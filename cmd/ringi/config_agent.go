@@ -35,11 +35,12 @@ type agentConfig struct {
 		People []string `yaml:"people"`
 		Teams  []string `yaml:"teams"`
 	} `yaml:"deciders"`
-	FourEyes string   `yaml:"four_eyes"`
-	Expiry   duration `yaml:"expiry"`
-	UseBy    duration `yaml:"use_by"`
-	Remind   duration `yaml:"remind"`
-	Then     string   `yaml:"then"`
+	FourEyes  string   `yaml:"four_eyes"`
+	Initiator string   `yaml:"initiator"`
+	Expiry    duration `yaml:"expiry"`
+	UseBy     duration `yaml:"use_by"`
+	Remind    duration `yaml:"remind"`
+	Then      string   `yaml:"then"`
 }
 
 // limitsConfig are ringi.Limits as the file says them.
@@ -102,7 +103,8 @@ var agentKeys = []agentKey{
 	{"require_approval", "none", "tools whose every call asks a person, reading ones too"},
 	{"deciders.people", "every approver", "the ids of people who may decide"},
 	{"deciders.teams", "every approver", "teams whose members may decide"},
-	{"four_eyes", "off", "`writes` or `all`: whom the run comes from may not approve it. It needs `decide: server`: one login cannot be two people"},
+	{"four_eyes", "off; `writes` with a provider", "`writes` or `all`: whom the run comes from may not approve it, whichever login he takes. It needs `login.oidc`, and no login links"},
+	{"initiator", "none", "`may_approve` lets who asked for a run approve it. With a provider nothing else does (S-04)"},
 	{"expiry", "72h", "how long a request waits, or `never`"},
 	{"use_by", "24h", "how long an approval is good"},
 	{"remind", "none", "after how long somebody is reminded; less than `expiry`"},
@@ -115,7 +117,7 @@ func (c *config) checkAgents() error {
 	seen := map[string]bool{}
 	for i := range c.Agents {
 		a := &c.Agents[i]
-		err := a.check(c.Decide == decideServer)
+		err := a.check()
 		if err == nil && seen[strings.ToLower(a.Name)] {
 			err = errors.New("name: another agent has it")
 		}
@@ -129,7 +131,7 @@ func (c *config) checkAgents() error {
 
 // check refuses an agent that makes no sense. Whether its tools exist, and may
 // be offered, shows when they are opened.
-func (a *agentConfig) check(logins bool) error {
+func (a *agentConfig) check() error {
 	switch {
 	case !agentName.MatchString(a.Name):
 		return fmt.Errorf("name: %q is not 1 to 64 letters, digits, dots, underscores and hyphens", a.Name)
@@ -146,9 +148,6 @@ func (a *agentConfig) check(logins bool) error {
 		if err := check(); err != nil {
 			return err
 		}
-	}
-	if a.FourEyes != "" && a.FourEyes != "off" && !logins {
-		return errors.New("four_eyes: needs decide: server, since one login cannot be two people")
 	}
 	return nil
 }

@@ -76,6 +76,20 @@ the configuration at ` + "`/etc/ringi/ringi.yaml`" + `. To be reached from beyon
 beyond its loopback address, and so needs TLS or a trusted proxy, and ` + "`decide: server`" + `.
 `
 
+const loginExample = "```yaml\n" + loginYAML + "```\n\n"
+
+const loginYAML = `public_url: https://ringi.example.org
+login:
+  oidc:
+    issuer: https://id.example.org
+    client_id: ringi
+    client_secret_file: oidc.secret
+    groups:
+      refunds: {role: approver, team: support}
+      back-office: {role: [user, approver], team: [support, billing]}
+      platform: {role: admin}
+`
+
 // configPage is docs/config.md.
 func configPage() string {
 	var b strings.Builder
@@ -86,6 +100,10 @@ func configPage() string {
 	}
 	b.WriteString("\n## An agent\n\nEach entry of `agents`; in the file alone.\n\n| key | default | what |\n|---|---|---|\n")
 	for _, k := range agentKeys {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.key, k.def, k.what)
+	}
+	b.WriteString("\n## Logging in\n\nIn the file alone; what it means is in access.md.\n\n" + loginExample + "| key | default | what |\n|---|---|---|\n")
+	for _, k := range loginKeys {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.key, k.def, k.what)
 	}
 	b.WriteString(configFoot)
@@ -110,10 +128,12 @@ func TestConfigPage(t *testing.T) {
 
 // The tables name every key of the file, and no other.
 func TestConfigTablesAreWhole(t *testing.T) {
-	var server, agents []string
+	var server, agents, logins []string
 	for _, key := range pathsOf(reflect.TypeFor[config](), "") {
 		if below, ok := strings.CutPrefix(key, "agents."); ok {
 			agents = append(agents, below)
+		} else if strings.HasPrefix(key, "login.") {
+			logins = append(logins, key)
 		} else if key != "agents" {
 			server = append(server, key)
 		}
@@ -124,6 +144,13 @@ func TestConfigTablesAreWhole(t *testing.T) {
 	}
 	if !slices.Equal(server, inTable) {
 		t.Errorf("the file has %q, the table %q", server, inTable)
+	}
+	inTable = nil
+	for _, k := range loginKeys {
+		inTable = append(inTable, k.key)
+	}
+	if !slices.Equal(logins, inTable) {
+		t.Errorf("login has %q, the table %q", logins, inTable)
 	}
 	inTable = nil
 	for _, k := range agentKeys {

@@ -231,7 +231,7 @@ func TestConfigChecks(t *testing.T) {
 	}
 	var c config
 	good := agent("four_eyes: writes\nfloor: {look_up_order: user-approval, refund: {type: denied, reason: not now}}\nexpiry: never\nremind: 100h\nthen: managers\ngroups: []")
-	if err := c.decode([]byte("decide: server\n" + good)); err != nil {
+	if err := c.decode([]byte(withProvider + good)); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.check(); err != nil {
@@ -239,17 +239,6 @@ func TestConfigChecks(t *testing.T) {
 	}
 	if a := c.Agents[0]; a.Floor["refund"] != (floorConfig{"denied", "not now"}) || a.Floor["look_up_order"].Type != "user-approval" || a.Expiry.orNever() != -1 || a.Groups == nil {
 		t.Errorf("read as %+v", a)
-	}
-}
-
-// S-12: one login cannot be two people.
-func TestS12_FourEyesNeedLogins(t *testing.T) {
-	var c config
-	if err := c.decode([]byte(oneAgent + "    four_eyes: writes\n")); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.check(); err == nil || !strings.Contains(err.Error(), "four_eyes") {
-		t.Errorf("check gives %v", err)
 	}
 }
 

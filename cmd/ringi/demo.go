@@ -25,6 +25,7 @@ const demoConfig = `agents:
     zone: local
     model: {kind: demo}
     tools: {set: backoffice}
+    initiator: may_approve
     expiry: 1h
 `
 

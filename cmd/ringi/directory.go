@@ -27,7 +27,7 @@ func (d *directory) close() error { return d.db.Close() }
 
 // openDirectory opens the database of people and tokens, and makes it where it
 // is missing: a file that its owner alone may read.
-func openDirectory(ctx context.Context, path string) (*directory, error) {
+func openDirectory(ctx context.Context, path string, o access.Options) (*directory, error) {
 	if err := makeSecret(path, nil); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("make %s: %w", path, err)
 	}
@@ -40,7 +40,7 @@ func openDirectory(ctx context.Context, path string) (*directory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open people and tokens: %w", err)
 	}
-	d, err := access.Open(ctx, db, access.Options{})
+	d, err := access.Open(ctx, db, o)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open people and tokens: %w", err), db.Close())
 	}
@@ -138,7 +138,7 @@ func (e *env) overDirectory(cmd *cobra.Command, do func(context.Context, *direct
 	if _, err := os.Stat(filepath.Join(data, accessFile)); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("no server has been started over %s yet: `ringi serve` makes it", data)
 	}
-	d, err := openDirectory(cmd.Context(), filepath.Join(data, accessFile))
+	d, err := openDirectory(cmd.Context(), filepath.Join(data, accessFile), c.accessOptions())
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func TestPeopleAndTokens(t *testing.T) {
 	if err := prepareData(data); err != nil {
 		t.Fatal(err)
 	}
-	d, err := openDirectory(t.Context(), filepath.Join(data, accessFile))
+	d, err := openDirectory(t.Context(), filepath.Join(data, accessFile), access.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

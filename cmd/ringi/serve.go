@@ -81,10 +81,12 @@ type server struct {
 	// accessPath is where logins, tokens and teams are kept.
 	accessPath string
 	people     *directory
-	demo       bool // of ringi demo: a start page says what to try
-	worker     *worker.Worker
-	engine     *engine.Router
-	health     health
+	// clientSecret is ours at the login provider.
+	clientSecret string
+	demo         bool // of ringi demo: a start page says what to try
+	worker       *worker.Worker
+	engine       *engine.Router
+	health       health
 	// stopping is done when the server is to stop: long answers end.
 	stopping context.Context
 }
@@ -101,9 +103,11 @@ func (e *env) serve(ctx context.Context, c *config) (err error) {
 		return fmt.Errorf("listen: %w", err)
 	}
 	defer listener.Close()
-	first, err := s.people.firstUser(ctx, "You")
-	if err != nil {
-		return fmt.Errorf("make first login: %w", err)
+	first := ""
+	if c.links() {
+		if first, err = s.people.firstUser(ctx, "You"); err != nil {
+			return fmt.Errorf("make first login: %w", err)
+		}
 	}
 	return s.work(ctx, listener, func(url string) {
 		e.printf("Ringi serves at %s\n", url)
@@ -158,13 +162,13 @@ func (e *env) openServer(ctx context.Context, c *config) (_ *server, err error) 
 	if s.keys, err = e.claim(ctx, c, store); err != nil {
 		return nil, err
 	}
+	if err = e.openPeople(ctx, s); err != nil {
+		return nil, err
+	}
 	if s.agents, err = openAgents(c, s.ground); err != nil {
 		return nil, err
 	}
 	if s.engine, err = route(s.agents); err != nil {
-		return nil, err
-	}
-	if s.people, err = openDirectory(ctx, s.accessPath); err != nil {
 		return nil, err
 	}
 	return s, nil

@@ -29,9 +29,16 @@ type session struct {
 	store  ringi.Store
 	engine *engine.Engine
 	keys   *sign.Keyring
+	// people are those of the server whose store it is; nil without one.
+	people *directory
 }
 
-func (s *session) close() { s.store.Close() }
+func (s *session) close() {
+	if s.people != nil {
+		s.people.close()
+	}
+	s.store.Close()
+}
 
 // reading opens the store to read. A keyed store can be read without its key.
 func (e *env) reading(ctx context.Context) (*session, error) { return e.session(ctx, true) }
@@ -89,15 +96,24 @@ func (e *env) session(ctx context.Context, readOnly bool) (*session, error) {
 		store.Close()
 		return nil, err
 	}
-	eng, err := engine.New(engine.Config{
-		Store: store, Keyring: keys, Space: e.space, ReadOnly: readOnly, Now: e.now,
-		Logger: slog.New(&tellHandler{e: e}),
-	})
+	people, err := peopleBeside(ctx, store, name)
 	if err != nil {
 		store.Close()
 		return nil, err
 	}
-	return &session{store: store, engine: eng, keys: keys}, nil
+	s := &session{store: store, keys: keys, people: people}
+	cfg := engine.Config{
+		Store: store, Keyring: keys, Space: e.space, ReadOnly: readOnly, Now: e.now,
+		Logger: slog.New(&tellHandler{e: e}),
+	}
+	if people != nil {
+		cfg.Persons = people.Directory
+	}
+	if s.engine, err = engine.New(cfg); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
 }
 
 // storeName is the value of --store, or of RINGI_STORE.

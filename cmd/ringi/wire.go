@@ -148,7 +148,10 @@ func newHandler(s *server) (http.Handler, error) {
 		return nil, fmt.Errorf("make authenticator: %w", err)
 	}
 	box := inbox.Options{Service: s.engine, Directory: s.people.Directory, Authenticator: auth, Start: true, Logger: s.log,
-		Revealed: s.people.NoteReveal}
+		Revealed: s.people.NoteReveal, NoLinks: !s.config.links()}
+	if box.Provider, err = loginProvider(s, auth); err != nil {
+		return nil, err
+	}
 	if s.demo {
 		box.Scenarios = scenarios()
 	}
