@@ -28,6 +28,7 @@ var (
 	ErrCorrupt       = errors.New("log does not verify")
 	ErrClock         = errors.New("clock is behind the newest recorded time")
 	ErrFinal         = errors.New("run has ended")
+	ErrNotAdmitted   = errors.New("call is not admitted")
 	ErrNoAuthor      = errors.New("four eyes need an author for every user message")
 	ErrAuthority     = errors.New("messages carry no authority: approval parts are refused")
 	ErrSimulated     = errors.New("store is marked simulated")

@@ -84,6 +84,8 @@ type Judges struct {
 	Require        []string `json:"require,omitempty"`
 	// PrepareStep is set where the run's steps are prepared by a function.
 	PrepareStep bool `json:"prepare_step,omitempty"`
+	// Admit is set where a limit over several calls is asked as a call starts.
+	Admit bool `json:"admit,omitempty"`
 	// Config is a digest of the configuration; it informs, it never refuses.
 	Config string `json:"config,omitempty"`
 }

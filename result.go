@@ -33,6 +33,7 @@ const (
 	CodeDeniedByPolicy ResultCode = "denied_by_policy"
 	CodeDeniedByPerson ResultCode = "denied_by_person"
 	CodeNoDecider      ResultCode = "no_decider"
+	CodeNotAdmitted    ResultCode = "not_admitted"
 	CodeUnattended     ResultCode = "unattended"
 	CodeExpired        ResultCode = "expired"
 	CodeLimit          ResultCode = "limit"

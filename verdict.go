@@ -69,6 +69,7 @@ const (
 	SourceUnattended   = "unattended"             // nobody is there to ask
 	SourceDenialBudget = "denial_budget"          // denied too often already
 	SourceDeciders     = "deciders"               // nobody is left who may decide
+	SourceAdmit        = "admit"                  // a limit over several calls
 	SourceLimit        = "limit"                  // a limit of the run
 )
 

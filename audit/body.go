@@ -41,6 +41,7 @@ func judges(c *codec, v *ringi.Judges) {
 	texts(c, "floor_statuses", may, &v.FloorStatuses)
 	texts(c, "require", may, &v.Require)
 	fact(c, "prepare_step", &v.PrepareStep)
+	fact(c, "admit", &v.Admit)
 	text(c, "config", may, &v.Config)
 }
 

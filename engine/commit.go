@@ -25,6 +25,8 @@ type change struct {
 	release  bool
 	wake     bool
 	progress bool
+	// admit is asked in the store's transaction; nil asks nobody.
+	admit func(context.Context, ringi.Ledger) error
 	// settle marks a settler's change.
 	settle bool
 	// outside is the activation of a change that puts a request without driving
@@ -107,7 +109,7 @@ func (e *Engine) write(ctx context.Context, s *state, l *lease, ch *change) erro
 			return notRecorded(err)
 		}
 	}
-	if err := e.store.Commit(ctx, c); err != nil {
+	if err := e.commitAdmitted(ctx, c, ch); err != nil {
 		if isDefinite(err) {
 			return err
 		}
@@ -121,6 +123,17 @@ func (e *Engine) write(ctx context.Context, s *state, l *lease, ch *change) erro
 		w.free()
 	}
 	return err
+}
+
+func (e *Engine) commitAdmitted(ctx context.Context, c *ringi.Commit, ch *change) error {
+	if ch.admit == nil {
+		return e.store.Commit(ctx, c)
+	}
+	store, ok := e.store.(ringi.AdmittingStore)
+	if !ok { // a parent's limits, in a store that cannot keep them
+		return &refusedEntry{errors.New("this store keeps no ledger")}
+	}
+	return store.CommitAdmitted(ctx, c, ch.admit)
 }
 
 // notRecorded marks a failure before the commit: nothing was written, and it

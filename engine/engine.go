@@ -27,6 +27,21 @@ import (
 // Config is what an engine is made of. Every field has a useful zero value; it
 // is read once, by New.
 type Config struct {
+	// Admit lets a call in as it starts, or refuses it: here belong limits over
+	// several calls (finding S-43), for a verdict reserves nothing, and five
+	// calls that are judged together all see room. It is asked inside the commit
+	// that starts the call, when nothing else speaks against it; what it adds to
+	// the ledger holds with the start, and stays where the call fails. An error
+	// refuses the call, for good, and its text is the reason that the model
+	// reads; so do a panic and more than 2 s. It must be quick, use neither
+	// engine nor store, and keep nothing but in the ledger: it may be asked
+	// twice for one start.
+	//
+	// It is not asked for reads that nobody approves, which have no commit of
+	// their own, and for a repeat, which is the same call. A run that began with
+	// it goes on only where it is. It needs a ringi.AdmittingStore. nil lets
+	// every call in.
+	Admit func(ctx context.Context, tx ringi.Ledger, call ringi.CallInfo) error
 	// Agent names the agent in log and inbox.
 	Agent string
 	// Approval is the user's own policy: rungs 1 to 3 of the ladder.
@@ -220,6 +235,7 @@ func (e *Engine) judgesNow() ringi.Judges {
 	defer e.judges.mu.Unlock()
 	if e.judges.len != n {
 		e.judges.now = policy.Judges(e.cfg.Approval, e.cfg.Floor, e.cfg.RequireApproval, e.reg, e.cfg.PrepareStep != nil)
+		e.judges.now.Admit = e.cfg.Admit != nil
 		e.judges.now.Config = configDigest(e.cfg)
 		e.judges.len = n
 	}
@@ -264,6 +280,9 @@ func check(cfg Config) error {
 	}
 	if s := cfg.UndeclaredRemote; s != "" && !s.Known() {
 		return fmt.Errorf("unknown status %q for undeclared remote tools", s)
+	}
+	if _, ok := cfg.Store.(ringi.AdmittingStore); cfg.Admit != nil && !ok {
+		return errors.New("Admit needs a store that keeps a ledger")
 	}
 	if cfg.Lease < minLease {
 		return fmt.Errorf("lease %s is shorter than %s", cfg.Lease, minLease)
@@ -379,7 +398,7 @@ func (e *Engine) now(ctx context.Context) (time.Time, error) {
 
 // isDefinite reports whether a store's error says that nothing was written.
 func isDefinite(err error) bool {
-	for _, known := range []error{ringi.ErrConflict, ringi.ErrLeaseLost, ringi.ErrBusy, ringi.ErrRunOpen, ringi.ErrClock, ringi.ErrNotFound, ringi.ErrFinal, ringi.ErrCorrupt} {
+	for _, known := range []error{ringi.ErrConflict, ringi.ErrLeaseLost, ringi.ErrBusy, ringi.ErrRunOpen, ringi.ErrClock, ringi.ErrNotFound, ringi.ErrFinal, ringi.ErrCorrupt, ringi.ErrNotAdmitted} {
 		if errors.Is(err, known) {
 			return true
 		}

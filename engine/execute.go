@@ -61,7 +61,7 @@ func (a *activation) start(ctx context.Context, g grant) (bool, error) {
 		if c == nil || c.result != nil || a.s.cancel != nil || c.input != g.input || len(c.started)+1 != g.attempt {
 			return nil, nil
 		}
-		ch := &change{status: ringi.Running} // a start alone is no progress
+		ch := &change{status: ringi.Running, admit: a.admission(c)} // a start alone is no progress
 		ev := &ringi.ToolStarted{Call: g.callID, Tool: g.tool, Effect: g.effect, Attempt: g.attempt, Request: g.request}
 		if g.request != "" {
 			r := a.s.request(g.request)
@@ -82,6 +82,9 @@ func (a *activation) start(ctx context.Context, g grant) (bool, error) {
 		started = true
 		return ch, nil
 	})
+	if errors.Is(err, ringi.ErrNotAdmitted) {
+		return false, a.notAdmitted(ctx, g, err)
+	}
 	if _, ok := errors.AsType[*ringi.RequestStateError](err); ok {
 		return false, a.contradicted(ctx, g)
 	}

@@ -104,7 +104,7 @@ func TestS08_Missing(t *testing.T) {
 	full := ringi.Judges{
 		Version: "3", Func: true, ToolFuncs: []string{"a", "b"}, Statuses: []string{"c"}, Needs: []string{"d"},
 		FloorVersion: "f", FloorFunc: true, FloorToolFuncs: []string{"e"}, FloorStatuses: []string{"g"}, Require: []string{"h"},
-		PrepareStep: true, Config: "sha256:1",
+		PrepareStep: true, Admit: true, Config: "sha256:1",
 	}
 	without := func(change func(*ringi.Judges)) ringi.Judges {
 		j := full
@@ -132,6 +132,7 @@ func TestS08_Missing(t *testing.T) {
 		{"floor rung 3", full, without(func(j *ringi.Judges) { j.FloorStatuses = nil }), `the floor's status of tool "g"`},
 		{"operator", full, without(func(j *ringi.Judges) { j.Require = nil }), `the operator's require_approval of tool "h"`},
 		{"steps", full, without(func(j *ringi.Judges) { j.PrepareStep = false }), "the function that prepares steps"},
+		{"limits over calls", full, without(func(j *ringi.Judges) { j.Admit = false }), "the function that admits calls"},
 		{"configuration never refuses", full, without(func(j *ringi.Judges) { j.Config = "sha256:2" }), ""},
 		{"more rungs", without(func(j *ringi.Judges) { j.Func, j.ToolFuncs, j.Require, j.PrepareStep = false, nil, nil, false }), full, ""},
 	}
@@ -142,7 +143,7 @@ func TestS08_Missing(t *testing.T) {
 			}
 		})
 	}
-	if got := policy.Missing(full, ringi.Judges{}); len(got) != 12 {
+	if got := policy.Missing(full, ringi.Judges{}); len(got) != 13 {
 		t.Errorf("an empty process lacks %d things: %q", len(got), got)
 	}
 }

@@ -10,7 +10,7 @@ import (
 // Judges says what judges a run: which rungs are set, and for which tools. It
 // is recorded when a run starts, so that a process which lacks one of them
 // does not fall silent where the first one spoke (see [Missing]). Names are
-// sorted; Config is left to the caller.
+// sorted; Admit and Config are left to the caller.
 func Judges(a, floor ringi.Approval, require []string, r *ringi.Registry, prepareStep bool) ringi.Judges {
 	j := ringi.Judges{
 		Version: a.Version, Func: a.Func != nil,
@@ -69,7 +69,8 @@ func Missing(recorded, present ringi.Judges) []string {
 	lacks = lacksNames(lacks, "the floor's function of tool", recorded.FloorToolFuncs, present.FloorToolFuncs)
 	lacks = lacksNames(lacks, "the floor's status of tool", recorded.FloorStatuses, present.FloorStatuses)
 	lacks = lacksNames(lacks, "the operator's require_approval of tool", recorded.Require, present.Require)
-	return lacksOne(lacks, "the function that prepares steps", recorded.PrepareStep, present.PrepareStep)
+	lacks = lacksOne(lacks, "the function that prepares steps", recorded.PrepareStep, present.PrepareStep)
+	return lacksOne(lacks, "the function that admits calls", recorded.Admit, present.Admit)
 }
 
 func lacksVersion(lacks []string, what, recorded, present string) []string {

@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -12,6 +13,12 @@ import (
 // Commit applies one change of one run, whole or not at all. It looks first and
 // writes last: nothing after the first write can fail.
 func (s *Store) Commit(ctx context.Context, c *ringi.Commit) error {
+	return s.CommitAdmitted(ctx, c, nil)
+}
+
+// CommitAdmitted is Commit with a question as its last condition; it is asked
+// under the lock that all of the store's methods take.
+func (s *Store) CommitAdmitted(ctx context.Context, c *ringi.Commit, admit func(context.Context, ringi.Ledger) error) error {
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
@@ -20,7 +27,7 @@ func (s *Store) Commit(ctx context.Context, c *ringi.Commit) error {
 	}
 	in := copyIn(c)
 	wall := s.wall()
-	if err := s.d.commit(c, in, wall); err != nil {
+	if err := s.d.commit(ctx, c, in, wall, admit); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
 	if c.Wake && s.opts.Wake != nil {
@@ -30,7 +37,7 @@ func (s *Store) Commit(ctx context.Context, c *ringi.Commit) error {
 }
 
 // commit checks and applies a change under the lock.
-func (d *data) commit(c *ringi.Commit, in incoming, wall int64) error {
+func (d *data) commit(ctx context.Context, c *ringi.Commit, in incoming, wall int64, admit func(context.Context, ringi.Ledger) error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	at := max(wall, d.newest)
@@ -42,6 +49,13 @@ func (d *data) commit(c *ringi.Commit, in incoming, wall int64) error {
 	moved, err := d.stage(few[:0], c, in.requests, timeOf(at))
 	if err != nil {
 		return err
+	}
+	if admit != nil {
+		sums, err := d.ask(ctx, c.Space, admit)
+		if err != nil {
+			return err
+		}
+		maps.Copy(d.ledger, sums)
 	}
 	if r == nil {
 		r = d.make(c, timeOf(at))

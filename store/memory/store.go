@@ -5,7 +5,7 @@
 // It keeps encoded bytes and shares no memory with its callers: a commit is
 // copied in, a load is copied out. It is fast because the bytes of many
 // commits lie in one block, and it holds its one lock for no more than copying
-// takes.
+// takes, but where a commit has to be admitted.
 package memory
 
 import (
@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/internal/ledger"
 )
 
 // Options configure a store. The zero value is ready for use.
@@ -40,7 +41,7 @@ type Store struct {
 	d      *data
 }
 
-var _ ringi.Store = (*Store)(nil)
+var _ ringi.AdmittingStore = (*Store)(nil)
 
 // New makes an empty store with an id of its own.
 func New(o Options) *Store {
@@ -73,6 +74,21 @@ func (s *Store) Close() error {
 }
 
 var errClosed = errors.New("store is closed")
+
+// ask asks whether a commit is let in, over the space's ledger, and returns the
+// sums that change, by space and name.
+func (d *data) ask(ctx context.Context, space string, admit func(context.Context, ringi.Ledger) error) (map[sum]int64, error) {
+	read := func(name string) (int64, error) { return d.ledger[sum{space, name}], nil }
+	changed, err := ledger.Ask(ctx, read, ringi.ErrTooLarge, func(ctx context.Context, b *ledger.Book) error { return admit(ctx, b) })
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[sum]int64, len(changed))
+	for name, n := range changed {
+		out[sum{space, name}] = n
+	}
+	return out, nil
+}
 
 // begin is the first step of every method.
 func (s *Store) begin(ctx context.Context) error {
@@ -146,12 +162,16 @@ type data struct {
 	tools               map[string][]byte
 	keys, flags         map[string]string
 	attempts            attempts
+	ledger              map[sum]int64
 }
+
+// sum names an amount of the ledger.
+type sum struct{ space, name string }
 
 func newData(id string) *data {
 	return &data{
 		id: id, spaces: map[string]*space{}, beats: map[string]int64{}, tools: map[string][]byte{},
-		keys: map[string]string{}, flags: map[string]string{}, attempts: newAttempts(),
+		keys: map[string]string{}, flags: map[string]string{}, attempts: newAttempts(), ledger: map[sum]int64{},
 	}
 }
 

@@ -15,13 +15,20 @@ import (
 // the change is surely not made. A context that ends takes back a commit that
 // still waits for its turn; one that has begun is answered.
 func (s *Store) Commit(ctx context.Context, c *ringi.Commit) error {
+	return s.CommitAdmitted(ctx, c, nil)
+}
+
+// CommitAdmitted is Commit with a question as its last condition. The one
+// goroutine that writes asks it, in a transaction that keeps every other
+// process out.
+func (s *Store) CommitAdmitted(ctx context.Context, c *ringi.Commit, admit func(context.Context, ringi.Ledger) error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("commit run %s: %w", c.RunID, err)
 	}
 	if err := checkShape(c); err != nil {
 		return fmt.Errorf("commit run %s: %w", c.RunID, err)
 	}
-	err := s.write(ctx, size(c), func(w *writer) error { return w.commit(c) })
+	err := s.write(ctx, size(c), func(w *writer) error { return w.commit(c, admit) })
 	if err != nil {
 		return fmt.Errorf("commit run %s: %w", c.RunID, err)
 	}
@@ -50,7 +57,7 @@ func size(c *ringi.Commit) int {
 // conditional UPDATE (or INSERT) that holds every condition on the run. Where
 // it moves nothing, why tells the reason; if it is that another process has
 // recorded a later time in the row, that is the time of this commit too.
-func (w *writer) commit(c *ringi.Commit) error {
+func (w *writer) commit(c *ringi.Commit, admit func(context.Context, ringi.Ledger) error) error {
 	now := w.s.now()
 	moved, err := w.move(c, now)
 	if err != nil {
@@ -69,6 +76,11 @@ func (w *writer) commit(c *ringi.Commit) error {
 	}
 	if err := w.append(c, now); err != nil {
 		return err
+	}
+	if admit != nil {
+		if err := w.admit(c, admit); err != nil {
+			return err
+		}
 	}
 	w.recorded = max(w.recorded, now)
 	return w.wake(c)

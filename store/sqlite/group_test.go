@@ -190,7 +190,7 @@ func TestContextTakesBackWhatWaits(t *testing.T) {
 	ctx, cancel = context.WithCancel(context.Background())
 	err := s.write(ctx, 0, func(w *writer) error {
 		cancel()
-		return w.commit(first("run_3"))
+		return w.commit(first("run_3"), nil)
 	})
 	if err != nil {
 		t.Errorf("the commit that was taken gives %v", err)

@@ -32,7 +32,7 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ringi.db")
 	openTest(t, path, Options{}).Close()
 	th := newThief(t, path)
-	if _, err := th.db.Exec(`INSERT INTO schema_migrations VALUES (2, '0002_later.sql', 0)`); err != nil {
+	if _, err := th.db.Exec(`INSERT INTO schema_migrations VALUES (3, '0003_later.sql', 0)`); err != nil {
 		t.Fatal(err)
 	}
 	s, err := Open(path, Options{})
@@ -40,10 +40,10 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 		s.Close()
 		t.Fatal("it was opened")
 	}
-	if !strings.Contains(err.Error(), "version 2") {
+	if !strings.Contains(err.Error(), "version 3") {
 		t.Errorf("the error is %v", err)
 	}
-	if _, err := th.db.Exec(`DELETE FROM schema_migrations WHERE version = 2`); err != nil {
+	if _, err := th.db.Exec(`DELETE FROM schema_migrations WHERE version = 3`); err != nil {
 		t.Fatal(err)
 	}
 	openTest(t, path, Options{})

@@ -61,7 +61,7 @@ type Store struct {
 	closed  error // what closing the file gave
 }
 
-var _ ringi.Store = (*Store)(nil)
+var _ ringi.AdmittingStore = (*Store)(nil)
 
 // Open opens the store in the file at path and makes it, with the folders
 // above it, where it is missing: folders 0700, files 0600. It brings an older

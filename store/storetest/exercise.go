@@ -67,6 +67,7 @@ func Exercise(t *testing.T, open func(t *testing.T, o Options) ringi.Store, f Fe
 		{"Contexts", contexts},
 		{"Reopen", reopen},
 		{"Shared", shared},
+		{"Ledger", ledgers},
 		{"Thief", thief},
 	}
 	for _, g := range groups {
