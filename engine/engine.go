@@ -72,6 +72,10 @@ type Config struct {
 	// Groups are the tool groups of every run; a run's own narrow them. nil has
 	// all.
 	Groups []string
+	// HandOver are teams that a request may be handed to although the agent's
+	// rule does not name them: who takes over where nobody decides in time. It
+	// does not widen a tool's own rule.
+	HandOver []string
 	// Lease is how long a silent engine keeps its runs: zero 30 s. It beats
 	// every third of that while it has running runs.
 	Lease time.Duration
@@ -246,7 +250,7 @@ func (e *Engine) judgesNow() ringi.Judges {
 func (cfg Config) own() Config {
 	cfg.Approval.Tools, cfg.Floor.Tools = maps.Clone(cfg.Approval.Tools), maps.Clone(cfg.Floor.Tools)
 	cfg.RequireApproval, cfg.Disabled = slices.Clone(cfg.RequireApproval), slices.Clone(cfg.Disabled)
-	cfg.Groups = slices.Clone(cfg.Groups)
+	cfg.Groups, cfg.HandOver = slices.Clone(cfg.Groups), slices.Clone(cfg.HandOver)
 	cfg.ForbidAnswers, cfg.Observers, cfg.StopWhen = slices.Clone(cfg.ForbidAnswers), slices.Clone(cfg.Observers), slices.Clone(cfg.StopWhen)
 	cfg.Deciders.People, cfg.Deciders.Teams = slices.Clone(cfg.Deciders.People), slices.Clone(cfg.Deciders.Teams)
 	cfg.Teams = maps.Clone(cfg.Teams)

@@ -35,9 +35,9 @@ func (e *Engine) Withdraw(ctx context.Context, requestID string, by ringi.Princi
 
 // Reassign hands a pending request over: its successor names to as those who
 // may decide. to stays within the rule of tool or configuration: named teams
-// and people must be among its teams and people, where it has any. Who may
-// decide the request may hand it over, and an admin. It needs a process that
-// has the tool.
+// and people must be among its teams and people, where it has any, or, for the
+// configuration's rule, among Config.HandOver. Who may decide the request may
+// hand it over, and an admin. It needs a process that has the tool.
 func (e *Engine) Reassign(ctx context.Context, requestID string, to ringi.Deciders, by ringi.Principal, reason string) (ringi.Settled, error) {
 	if to.IsZero() {
 		return ringi.Settled{}, fmt.Errorf("reassign request %s: %w: nobody is named", requestID, ringi.ErrAnswer)
@@ -45,7 +45,11 @@ func (e *Engine) Reassign(ctx context.Context, requestID string, to ringi.Decide
 	to = ringi.Deciders{People: slices.Clone(to.People), Teams: slices.Clone(to.Teams)}
 	return e.succeed(ctx, "reassign", requestID, by, reason, func(a *activation, r *request, k *ask) (string, error) {
 		tool, _ := e.reg.Tool(r.call.judged.Tool)
-		if err := within(to, a.deciders(tool)); err != nil {
+		rest := to
+		if tool.Deciders.IsZero() { // a tool's own rule is its code's: configuration does not widen it
+			rest.Teams = slices.DeleteFunc(slices.Clone(to.Teams), func(t string) bool { return slices.Contains(e.cfg.HandOver, t) })
+		}
+		if err := within(rest, a.deciders(tool)); err != nil {
 			return "", err
 		}
 		rule := a.decideRule(tool, r.ev.ProposedBy)

@@ -95,7 +95,7 @@ func (a *activation) deciderStands(ctx context.Context, r *request) error {
 		return err
 	}
 	now := then
-	now.Deciders = a.e.cfg.Deciders
+	now.Deciders = a.e.withHandedOver(a.e.cfg.Deciders, r.ev.Deciders)
 	if !tool.Deciders.IsZero() {
 		now.Deciders = tool.Deciders
 	}
@@ -104,6 +104,20 @@ func (a *activation) deciderStands(ctx context.Context, r *request) error {
 		return err
 	}
 	return a.e.stillMember(now.Deciders, d.By)
+}
+
+// withHandedOver is the configuration's rule with the teams that a request was
+// handed to beside it.
+func (e *Engine) withHandedOver(rule, asked ringi.Deciders) ringi.Deciders {
+	if rule.IsZero() {
+		return rule // everybody
+	}
+	for _, team := range e.cfg.HandOver {
+		if slices.Contains(asked.Teams, team) {
+			rule.Teams = append(slices.Clip(rule.Teams), team)
+		}
+	}
+	return rule
 }
 
 // stillMember refuses a decider who is known to have left the teams that may
