@@ -109,6 +109,9 @@ func (d *Dispatcher) take(ctx context.Context, id string) error {
 		esc.Then = "" // an outcome is not handed over
 	}
 	remind, then := esc.times(r.CreatedAt, r.ExpiresAt)
+	if !remind.After(d.o.Book.now()) {
+		remind = time.Time{} // it is found late: the first notice is reminder enough
+	}
 	return d.o.Book.change(ctx, func(tx *tx) error {
 		n, err := tx.changed(`INSERT INTO notify_requests (space, id, run, agent, risk, created_at, expires_at, remind_at, then_at, team)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
