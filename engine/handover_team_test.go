@@ -29,9 +29,11 @@ func TestHandOverToATeamBesideTheRule(t *testing.T) {
 		return e, res
 	}
 	for name, refused := range map[string]func() (*engine.Engine, *ringi.Result){
-		"no team is named":       func() (*engine.Engine, *ringi.Result) { return make(ringi.Deciders{}) },
-		"another is named":       func() (*engine.Engine, *ringi.Result) { return make(ringi.Deciders{}, "board") },
-		"the rule is the tool's": func() (*engine.Engine, *ringi.Result) { return make(ringi.Deciders{Teams: []string{"refunds"}}, "leads") },
+		"no team is named": func() (*engine.Engine, *ringi.Result) { return make(ringi.Deciders{}) },
+		"another is named": func() (*engine.Engine, *ringi.Result) { return make(ringi.Deciders{}, "board") },
+		"the rule is the tool's": func() (*engine.Engine, *ringi.Result) {
+			return make(ringi.Deciders{Teams: []string{"refunds"}}, "leads")
+		},
 	} {
 		e, res := refused()
 		if _, err := e.Reassign(t.Context(), res.Pending[0].ID, leads, admin, ""); !errors.Is(err, ringi.ErrNotPermitted) {
