@@ -42,6 +42,9 @@ type Options struct {
 	// Now is the clock of what is shown; nil means time.Now. Whether something
 	// has expired is the store's to say.
 	Now func() time.Time
+	// Notices are how people are reached, and a page where each sets that for
+	// himself; nil: nobody is.
+	Notices *Notices
 	// Logger takes what an operator should know; nil discards it.
 	Logger *slog.Logger
 	// Poll is how often the store is asked what is new while somebody listens; 0
@@ -124,28 +127,37 @@ func (in *inbox) routes() http.Handler {
 		mux.HandleFunc("GET "+in.base+"/login/oidc/callback", in.finish)
 		mux.HandleFunc("GET "+in.base+"/login/oidc/logout", in.o.Provider.Logout)
 	}
+	mux.HandleFunc("GET "+in.base+"/manifest.webmanifest", in.manifest)
+	mux.HandleFunc("GET "+in.base+"/sw.js", in.worker)
+	mux.HandleFunc("GET "+in.base+"/app-icon/{name}", in.appIcon)
 	for pattern, h := range map[string]handle{
-		"GET /{$}":              in.list,
-		"POST /logout":          in.logout,
-		"GET /a/{id}":           in.request,
-		"POST /a/{id}/decide":   in.decide,
-		"GET /a/{id}/edit":      in.editPage,
-		"POST /a/{id}/edit":     in.edit,
-		"POST /a/{id}/fill":     in.fill,
-		"POST /a/{id}/reveal":   in.reveal,
-		"POST /a/{id}/takeback": in.takeBack,
-		"POST /a/{id}/withdraw": in.withdraw,
-		"POST /a/{id}/reassign": in.reassign,
-		"POST /a/{id}/extend":   in.extend,
-		"POST /a/{id}/look":     in.look,
-		"GET /batch":            in.batchPage,
-		"POST /batch":           in.batch,
-		"GET /run/{id}":         in.run,
-		"POST /run/{id}/cancel": in.cancel,
-		"GET /day":              in.day,
-		"GET /help":             in.help,
-		"GET /start":            in.startPage,
-		"POST /start":           in.start,
+		"GET /{$}":               in.list,
+		"POST /logout":           in.logout,
+		"GET /a/{id}":            in.request,
+		"POST /a/{id}/decide":    in.decide,
+		"GET /a/{id}/edit":       in.editPage,
+		"POST /a/{id}/edit":      in.edit,
+		"POST /a/{id}/fill":      in.fill,
+		"POST /a/{id}/reveal":    in.reveal,
+		"POST /a/{id}/takeback":  in.takeBack,
+		"POST /a/{id}/withdraw":  in.withdraw,
+		"POST /a/{id}/reassign":  in.reassign,
+		"POST /a/{id}/extend":    in.extend,
+		"POST /a/{id}/look":      in.look,
+		"GET /batch":             in.batchPage,
+		"POST /batch":            in.batch,
+		"GET /run/{id}":          in.run,
+		"POST /run/{id}/cancel":  in.cancel,
+		"GET /day":               in.day,
+		"GET /help":              in.help,
+		"GET /me":                in.me,
+		"POST /me":               in.saveMe,
+		"POST /me/confirm":       in.confirmMe,
+		"POST /me/test":          in.tryMe,
+		"POST /me/device":        in.addDevice,
+		"POST /me/device/remove": in.removeDevice,
+		"GET /start":             in.startPage,
+		"POST /start":            in.start,
 	} {
 		method, path, _ := strings.Cut(pattern, " ")
 		mux.HandleFunc(method+" "+in.base+path, in.known(h))

@@ -36,6 +36,7 @@ type page struct {
 	Who         access.Who
 	CSRF        string
 	CanStart    bool
+	Reaches     bool // there is a page of one's own settings
 	// Count is how many requests wait for him, and Badge the same in two
 	// characters or three; empty for none, and where it was not counted.
 	Count int
@@ -80,7 +81,7 @@ func (in *inbox) loadPages() (map[string]*template.Template, error) {
 
 // show writes a page. It is rendered whole first: half a page decides nothing.
 func (in *inbox) show(w http.ResponseWriter, status int, who access.Who, p page) error {
-	p.App, p.Base, p.Who, p.CSRF, p.CanStart = in.o.Title, in.base, who, who.CSRF(), in.o.Start
+	p.App, p.Base, p.Who, p.CSRF, p.CanStart, p.Reaches = in.o.Title, in.base, who, who.CSRF(), in.o.Start, in.o.Notices != nil
 	if p.Count = in.waiting(context.Background(), who); p.Count > 0 {
 		p.Badge = badge(p.Count)
 	}
