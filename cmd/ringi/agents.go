@@ -80,9 +80,6 @@ func openAgent(c agentConfig, g ground) (*agent, error) {
 	if c.FourEyes == "" || c.FourEyes == switchedOff {
 		g.log.Info("who asks for a run may approve it", "agent", c.Name)
 	}
-	if c.Remind.d > 0 {
-		g.log.Warn("remind and then are kept for the notifier, which this version lacks", "agent", c.Name)
-	}
 	return a, nil
 }
 
@@ -162,7 +159,7 @@ func newAgentEngine(c agentConfig, g ground, p *parts, system string, disabled [
 		Zone: ringi.TrustZone(c.Zone), Limits: c.Limits.limits(), Lease: serverLease,
 		RuleFloor: true, RequireApproval: c.RequireApproval,
 		Deciders: ringi.Deciders{People: c.Deciders.People, Teams: c.Deciders.Teams},
-		Expiry:   c.Expiry.orNever(), UseBy: c.UseBy.d,
+		Expiry:   c.Expiry.orNever(), UseBy: c.UseBy.d, HandOver: c.handOver(),
 	}
 	if c.FourEyes != "off" {
 		cfg.FourEyes = engine.FourEyes(c.FourEyes)

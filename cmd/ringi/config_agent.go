@@ -35,12 +35,12 @@ type agentConfig struct {
 		People []string `yaml:"people"`
 		Teams  []string `yaml:"teams"`
 	} `yaml:"deciders"`
-	FourEyes  string   `yaml:"four_eyes"`
-	Initiator string   `yaml:"initiator"`
-	Expiry    duration `yaml:"expiry"`
-	UseBy     duration `yaml:"use_by"`
-	Remind    duration `yaml:"remind"`
-	Then      string   `yaml:"then"`
+	FourEyes  string       `yaml:"four_eyes"`
+	Initiator string       `yaml:"initiator"`
+	Expiry    duration     `yaml:"expiry"`
+	UseBy     duration     `yaml:"use_by"`
+	Remind    remindConfig `yaml:"remind"`
+	Then      string       `yaml:"then"`
 }
 
 // limitsConfig are ringi.Limits as the file says them.
@@ -107,8 +107,8 @@ var agentKeys = []agentKey{
 	{"initiator", "none", "`may_approve` lets who asked for a run approve it. With a provider nothing else does (S-04)"},
 	{"expiry", "72h", "how long a request waits, or `never`"},
 	{"use_by", "24h", "how long an approval is good"},
-	{"remind", "none", "after how long somebody is reminded; less than `expiry`"},
-	{"then", "none", "the team that a request goes to when it was reminded of; needs `remind`"},
+	{"remind", "none", "after how long its deciders are reminded, once: less than `expiry`, or a share of it such as `50%`"},
+	{"then", "none", "the team that a request is handed to when nobody has decided as long again after the reminder, or three fifths of the time that was left at it, whichever is less (with `50%`: at 80 % of the expiry). It need not be among `deciders`; a tool's own rule is not widened. Needs `remind`"},
 }
 
 var agentName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
@@ -199,7 +199,9 @@ func (a *agentConfig) checkTimes() error {
 	switch expiry := a.Expiry.orNever(); {
 	case a.UseBy.never || a.Remind.never || a.Limits.ToolTimeout.never:
 		return errors.New("use_by, remind and limits.tool_timeout have an end: never is for expiry alone")
-	case a.Then != "" && a.Remind.d == 0:
+	case a.Remind.percent > 0 && expiry < 0:
+		return errors.New("remind: a share of which time? The expiry is never")
+	case a.Then != "" && !a.Remind.set():
 		return errors.New("then: after which time? Set remind")
 	case expiry == 0 && a.Remind.d >= defaultExpiry, expiry > 0 && a.Remind.d >= expiry:
 		return errors.New("remind: it is not before the expiry")

@@ -140,6 +140,7 @@ func (c *config) read(path string) error {
 // paths are all that name files and folders.
 func (c *config) paths() []*string {
 	out := []*string{&c.Data, &c.KeyFile, &c.TLS.CertFile, &c.TLS.KeyFile, &c.Login.OIDC.ClientSecretFile}
+	out = append(out, c.Notify.paths()...)
 	for i := range c.Agents {
 		a := &c.Agents[i]
 		out = append(out, &a.SystemFile, &a.Model.Script, &a.Tools.File)

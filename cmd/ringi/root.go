@@ -92,7 +92,7 @@ func newRootCommand(e *env) *cobra.Command {
 		newApproveCommand(e), newDenyCommand(e), newEditCommand(e), newFillCommand(e), newRespondCommand(e),
 		newOutcomeCommand(e), newTakeBackCommand(e), newCancelCommand(e),
 		newVerifyCommand(e), newStoreCommand(e), newKeysCommand(e), newClockCommand(e), newReplayCommand(e), newToolsCommand(e),
-		newServeCommand(e), newDemoCommand(e), newRunCommand(e), newChatCommand(e), newUserCommand(e), newTokenCommand(e),
+		newServeCommand(e), newDemoCommand(e), newRunCommand(e), newChatCommand(e), newUserCommand(e), newTokenCommand(e), newNotifyCommand(e),
 	)
 	root.SetHelpCommand(newHelpCommand())
 	markStarted(e, root)

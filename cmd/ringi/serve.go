@@ -81,6 +81,7 @@ type server struct {
 	// accessPath is where logins, tokens and teams are kept.
 	accessPath string
 	people     *directory
+	notices    *notices
 	// clientSecret is ours at the login provider.
 	clientSecret string
 	demo         bool // of ringi demo: a start page says what to try
@@ -171,6 +172,9 @@ func (e *env) openServer(ctx context.Context, c *config) (_ *server, err error) 
 	if s.engine, err = route(s.agents); err != nil {
 		return nil, err
 	}
+	if s.notices, err = e.openNotices(ctx, c, data, func(what string, err error) { log.Warn(what, "error", err) }); err != nil {
+		return nil, err
+	}
 	return s, nil
 }
 
@@ -251,6 +255,9 @@ func (s *server) close() error {
 	for _, a := range s.agents {
 		errs = append(errs, a.close())
 	}
+	if s.notices != nil {
+		errs = append(errs, s.notices.close())
+	}
 	if s.people != nil {
 		errs = append(errs, s.people.close())
 	}
@@ -267,11 +274,15 @@ func (s *server) work(ctx context.Context, listener net.Listener, say func(url s
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	s.stopping = ctx
+	if err := s.notices.dispatch(s, s.url(listener.Addr())); err != nil {
+		return err
+	}
 	if web.Handler, err = newHandler(s); err != nil {
 		return err
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() { s.people.tend(ctx, func(err error) { s.log.Warn("clear people and tokens", "error", err) }) })
+	wg.Go(func() { s.notices.dispatcher.Run(ctx) })
 	var workErr, webErr error
 	wg.Go(func() {
 		workErr = s.worker.Run(ctx, s.store, s.engine)

@@ -148,7 +148,7 @@ func newHandler(s *server) (http.Handler, error) {
 		return nil, fmt.Errorf("make authenticator: %w", err)
 	}
 	box := inbox.Options{Service: s.engine, Directory: s.people.Directory, Authenticator: auth, Start: true, Logger: s.log,
-		Revealed: s.people.NoteReveal, NoLinks: !s.config.links()}
+		Revealed: s.people.NoteReveal, Notices: s.notices.inbox(), NoLinks: !s.config.links()}
 	if box.Provider, err = loginProvider(s, auth); err != nil {
 		return nil, err
 	}

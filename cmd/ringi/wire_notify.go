@@ -1,0 +1,238 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+	_ "time/tzdata" // people's zones: the image has none
+
+	"github.com/ringi-dev/ringi/inbox"
+	"github.com/ringi-dev/ringi/notify"
+)
+
+// The files of what people are told.
+const (
+	notifyFile  = "notify.db"
+	pushKeyName = "push.key"
+)
+
+// notices is what the server reaches people by, open.
+type notices struct {
+	db         *sql.DB
+	book       *notify.Book
+	channels   map[notify.Channel]notify.Notifier
+	pushKey    string
+	dispatcher *notify.Dispatcher
+}
+
+func (n *notices) close() error { return n.db.Close() }
+
+// openNotices opens the book and makes the channels of a configuration.
+func (e *env) openNotices(ctx context.Context, c *config, data string, warn func(string, error)) (_ *notices, err error) {
+	path := filepath.Join(data, notifyFile)
+	if err := makeSecret(path, nil); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("make %s: %w", path, err)
+	}
+	f, err := openGuarded(path, onlyOursRead)
+	if err != nil {
+		return nil, fmt.Errorf("open book of notices: %w", err)
+	}
+	f.Close()
+	n := &notices{channels: map[notify.Channel]notify.Notifier{}}
+	if n.db, err = sql.Open("sqlite", "file:"+path+"?"+notify.SQLiteParams); err != nil {
+		return nil, fmt.Errorf("open book of notices: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, n.close())
+		}
+	}()
+	if n.book, err = notify.Open(ctx, n.db, notify.BookOptions{}); err != nil {
+		return nil, err
+	}
+	if err := n.addMail(c); err != nil {
+		return nil, fmt.Errorf("notify.smtp: %w", err)
+	}
+	if err := n.addNtfy(c); err != nil {
+		return nil, fmt.Errorf("notify.ntfy: %w", err)
+	}
+	if err := e.addPush(n, c, data, warn); err != nil {
+		return nil, fmt.Errorf("notify.push: %w", err)
+	}
+	return n, nil
+}
+
+func (n *notices) addMail(c *config) error {
+	s := c.Notify.SMTP
+	if s.Addr == "" {
+		return nil
+	}
+	password, err := secretText(s.PasswordFile)
+	if err != nil {
+		return err
+	}
+	m, err := notify.NewMail(notify.MailOptions{Addr: s.Addr, TLS: notify.MailTLS(s.TLS), User: s.User, Password: password, From: s.From})
+	if err != nil {
+		return err
+	}
+	n.channels[notify.ChannelMail] = m
+	return nil
+}
+
+func (n *notices) addNtfy(c *config) error {
+	if c.Notify.Ntfy.URL == "" {
+		return nil
+	}
+	token, err := secretText(c.Notify.Ntfy.TokenFile)
+	if err != nil {
+		return err
+	}
+	// The operator names this server, which may well be his own.
+	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{ResponseHeaderTimeout: 10 * time.Second},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	t, err := notify.NewNtfy(notify.NtfyOptions{URL: c.Notify.Ntfy.URL, Token: token, Client: client})
+	if err != nil {
+		return err
+	}
+	n.channels[notify.ChannelNtfy] = t
+	return nil
+}
+
+// secretText is a file's one line; "" for no file.
+func secretText(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	text, err := readGuarded(path, onlyOursRead)
+	if err != nil {
+		return "", err
+	}
+	line := strings.TrimRight(string(text), "\r\n")
+	if line == "" || strings.ContainsAny(line, "\r\n") {
+		return "", fmt.Errorf("read %s: it holds no single line", path)
+	}
+	return line, nil
+}
+
+// addPush reads the push key, and makes it where it is missing. Where nothing
+// says where it is to be, and it cannot be kept, there is no web push.
+func (e *env) addPush(n *notices, c *config, data string, warn func(string, error)) error {
+	if c.Notify.Push.Use == "off" {
+		return nil
+	}
+	key, err := pushKeyAt(e.pushKeyFile(c, data))
+	if err != nil && c.Notify.Push.KeyFile == "" {
+		warn("no web push: its key cannot be kept; set notify.push.key_file, or notify.push.use: off", err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	p, err := notify.NewPush(notify.PushOptions{Key: key, Contact: c.Notify.Push.Contact, Client: publicClient()})
+	if err != nil {
+		return err
+	}
+	n.channels[notify.ChannelPush], n.pushKey = p, p.PublicKey()
+	return nil
+}
+
+func (e *env) pushKeyFile(c *config, data string) string {
+	if c.Notify.Push.KeyFile != "" {
+		return c.Notify.Push.KeyFile
+	}
+	if beside, err := e.keyFile(c); err == nil && filepath.Dir(beside) != e.getenv("CREDENTIALS_DIRECTORY") {
+		return filepath.Join(filepath.Dir(beside), pushKeyName)
+	}
+	return filepath.Join(data, pushKeyName)
+}
+
+// pushKeyAt reads a key. Of two servers that begin at once the second reads the
+// first one's.
+func pushKeyAt(path string) (*notify.PushKey, error) {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		_, text, err := notify.NewPushKey()
+		if err != nil {
+			return nil, err
+		}
+		if err := makeSecret(path, text); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, fmt.Errorf("make push key: %w", err)
+		}
+	}
+	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		text, err := readGuarded(path, onlyOursRead)
+		if err != nil {
+			return nil, fmt.Errorf("read push key: %w", err)
+		}
+		key, err := notify.ParsePushKey(text)
+		if err == nil || time.Since(begun) > time.Second {
+			return key, err
+		}
+	}
+}
+
+// publicClient reaches public addresses alone, over https at port 443, and
+// follows no redirect (S-35): where a browser's push service is, the browser
+// says.
+func publicClient() *http.Client {
+	dialer := &net.Dialer{Timeout: 10 * time.Second, Control: func(_, address string, _ syscall.RawConn) error {
+		at, err := netip.ParseAddrPort(address)
+		if err != nil || at.Port() != 443 || !isPublic(at.Addr()) {
+			return errors.New("this address is not a public one")
+		}
+		return nil
+	}}
+	return &http.Client{Timeout: 10 * time.Second,
+		Transport:     &http.Transport{DialContext: dialer.DialContext, TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// special are the blocks that are not globally reachable (IANA's registries of
+// special-purpose addresses), and those that hold an IPv4 address within.
+var special = func() []netip.Prefix {
+	var out []netip.Prefix
+	for _, s := range []string{"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
+		"192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3",
+		"64:ff9b::/96", "64:ff9b:1::/48", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"} {
+		out = append(out, netip.MustParsePrefix(s))
+	}
+	return out
+}()
+
+// isPublic reports whether an address is globally reachable: of IPv6 that is
+// 2000::/3 alone.
+func isPublic(a netip.Addr) bool {
+	a = a.Unmap()
+	if a.Is6() && !netip.MustParsePrefix("2000::/3").Contains(a) {
+		return false
+	}
+	return a.IsValid() && a.Zone() == "" && !slices.ContainsFunc(special, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+// dispatch makes what tells people of the server's requests.
+func (n *notices) dispatch(s *server, url string) error {
+	escalations := map[string]notify.Escalation{}
+	for _, a := range s.agents {
+		escalations[a.config.Name] = a.config.escalation()
+	}
+	var err error
+	n.dispatcher, err = notify.New(notify.Options{Book: n.book, Store: s.store, Service: s.engine, Directory: s.people.Directory, Channels: n.channels,
+		PublicURL: url, Escalations: escalations, Logger: s.log})
+	return err
+}
+
+// inbox is what the pages need.
+func (n *notices) inbox() *inbox.Notices {
+	return &inbox.Notices{Book: n.book, PushKey: n.pushKey, Try: n.dispatcher.Try,
+		Mail: n.dispatcher.Has(notify.ChannelMail), Ntfy: n.dispatcher.Has(notify.ChannelNtfy)}
+}
