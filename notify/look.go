@@ -35,6 +35,9 @@ func (d *Dispatcher) look(ctx context.Context) error {
 				mark = row.CreatedAt
 			}
 			if _, seen := d.known[row.ID]; !seen {
+				if err := ctx.Err(); err != nil {
+					return err // the next look begins where this one did
+				}
 				d.meet(ctx, row.ID)
 				d.known[row.ID] = row.CreatedAt
 			}
@@ -57,6 +60,10 @@ func (d *Dispatcher) look(ctx context.Context) error {
 // next look.
 func (d *Dispatcher) meet(ctx context.Context, id string) {
 	err := d.take(ctx, id)
+	if ctx.Err() != nil {
+		d.later[id] = true
+		return
+	}
 	waits := err != nil && !errors.Is(err, ringi.ErrNotFound) && !errors.Is(err, ringi.ErrCorrupt)
 	if err != nil && !d.later[id] {
 		d.log.Warn("take on request", "request", id, "again", waits, "error", err)

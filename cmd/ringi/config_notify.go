@@ -90,7 +90,7 @@ func (c *config) checkNotify() error {
 		return nil
 	}
 	if address, ok := strings.CutPrefix(n.Push.Contact, "mailto:"); ok {
-		if a, err := mail.ParseAddress(address); err == nil && a.Address == address {
+		if a, err := mail.ParseAddress(address); err == nil && a.Address == address && !strings.Contains(address, "?") {
 			return nil
 		}
 	} else if u, err := url.Parse(n.Push.Contact); err == nil && u.Scheme == "https" && u.Host != "" {

@@ -105,7 +105,7 @@ func TestServeStartsAndStops(t *testing.T) {
 		s.stop(sig)
 		t.Logf("up after %s", s.took)
 		entries, err := os.ReadDir(filepath.Join(p.dir, "state/ringi"))
-		if err != nil || len(entries) != 2 || entries[0].Name() != accessFile || entries[1].Name() != storeFile {
+		if err != nil || len(entries) != 3 || entries[0].Name() != accessFile || entries[1].Name() != notifyFile || entries[2].Name() != storeFile {
 			t.Errorf("after %v it leaves %v, %v", sig, entries, err)
 		}
 	}
