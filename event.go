@@ -39,6 +39,9 @@ const (
 	EventStepStarted    EventKind = "step_started"
 	EventStepDiscarded  EventKind = "step_discarded"
 	EventRunWaiting     EventKind = "run_waiting"
+	// EventRunLeft says that a process goes on with the run no more: it ended,
+	// waits, or was given back. It has no body.
+	EventRunLeft EventKind = "run_left"
 )
 
 // Settles reports whether a settler may write the kind.
@@ -333,6 +336,8 @@ type Delta struct {
 	Text      string    `json:"text,omitempty"`
 	Index     int       `json:"index,omitempty"` // which call, for input
 	Tool      string    `json:"tool,omitempty"`
+	// Call is the id that the call will have, for input.
+	Call string `json:"call,omitempty"`
 }
 
 // StepStarted says that the model is asked.

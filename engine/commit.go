@@ -119,6 +119,7 @@ func (e *Engine) write(ctx context.Context, s *state, l *lease, ch *change) erro
 		e.kept.Store(digest, true)
 	}
 	err = s.moved(c, chain, l, ch, at)
+	e.tellCommitted(s.id, ch.bodies, chain.Seq)
 	if !ch.stream {
 		w.free()
 	}

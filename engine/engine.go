@@ -81,6 +81,12 @@ type Config struct {
 	Lease time.Duration
 	// Limits bound every run; see ringi.Limits for the defaults.
 	Limits ringi.Limits
+	// Live is told what happens in runs of this engine, as it happens: deltas,
+	// step_started, step_discarded and run_left; of what was committed, by
+	// whomever in this process, number and kind alone (Events reads the rest). It
+	// is called on the run's own goroutine and must return at once; a Body is
+	// good until it does. What it does counts for nothing. nil is told nothing.
+	Live func(ringi.Event)
 	// Logger takes what an operator should know; nil discards it.
 	Logger *slog.Logger
 	// Model is asked at every step. An engine without one decides, cancels and

@@ -105,6 +105,7 @@ type activation struct {
 	panicked   bool // in our own code: the claim counts as an attempt
 	gate       bool // of a foreign loop: the lease is held for a commit alone
 	g          *Gate
+	fragment   ringi.Delta // the newest, for Config.Live
 }
 
 func (e *Engine) run(ctx context.Context, start ringi.RunStart, st *stream) (*ringi.Result, error) {
@@ -466,6 +467,7 @@ func (a *activation) mayJudge() error {
 // activate drives the run until it ends, waits, or cannot go on here. Whatever
 // happens, the run is given back.
 func (a *activation) activate(ctx context.Context) (*ringi.Result, error) {
+	defer a.e.tellLive(ringi.Event{Kind: ringi.EventRunLeft, RunID: a.id})
 	a.setInfo()
 	c, err := a.context(ctx)
 	if err != nil {

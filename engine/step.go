@@ -327,8 +327,8 @@ func (a *activation) ask(ctx context.Context, st *stepping) (*ringi.ModelTurn, e
 		if err == nil {
 			return turn, nil
 		}
-		if a.st != nil {
-			a.st.emit(ringi.Event{Kind: ringi.EventStepDiscarded, RunID: a.s.id,
+		if a.told() {
+			a.emitLive(ringi.Event{Kind: ringi.EventStepDiscarded, RunID: a.s.id,
 				Body: &ringi.StepDiscarded{Step: st.n, Attempt: st.attempts, Why: errText(err)}})
 		}
 		if ctx.Err() != nil || errors.Is(err, errLeft) || st.attempts >= tries {
@@ -354,8 +354,8 @@ type generation struct {
 
 // generate reads one stream of the model.
 func (a *activation) generate(ctx context.Context, st *stepping) (*ringi.ModelTurn, error) {
-	if a.st != nil {
-		a.st.emit(ringi.Event{Kind: ringi.EventStepStarted, RunID: a.s.id, Body: &ringi.StepStarted{Step: st.n, Attempt: st.attempts}})
+	if a.told() {
+		a.emitLive(ringi.Event{Kind: ringi.EventStepStarted, RunID: a.s.id, Body: &ringi.StepStarted{Step: st.n, Attempt: st.attempts}})
 	}
 	g := &a.gen
 	*g = generation{a: a, st: st}
@@ -407,9 +407,9 @@ func (g *generation) take(ev ringi.ModelEvent, err error) bool {
 		g.err = errors.New("model spoke after its turn was closed")
 	case ev.Turn != nil:
 		g.turn = ev.Turn
-	case g.a.st != nil:
+	case g.a.told():
 		g.a.deltas(g.st, &ev)
-		if g.a.st.left {
+		if g.a.st != nil && g.a.st.left {
 			g.err = errLeft
 		}
 	}
@@ -424,7 +424,8 @@ func (a *activation) deltas(st *stepping, ev *ringi.ModelEvent) {
 		a.delta(ringi.EventReasoningDelta, ringi.Delta{Step: st.n, Attempt: st.attempts, Text: ev.ReasoningDelta})
 	}
 	if ev.InputDelta != "" {
-		a.delta(ringi.EventInputDelta, ringi.Delta{Step: st.n, Attempt: st.attempts, Text: ev.InputDelta, Index: ev.CallIndex, Tool: ev.CallTool})
+		a.delta(ringi.EventInputDelta, ringi.Delta{Step: st.n, Attempt: st.attempts, Text: ev.InputDelta, Index: ev.CallIndex,
+			Tool: ev.CallTool, Call: callID(a.s.id, st.n, ev.CallIndex)})
 	}
 }
 

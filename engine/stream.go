@@ -124,5 +124,12 @@ func (a *activation) completeRequest(b *ringi.ApprovalRequested) {
 // delta hands a fragment of an open turn out.
 func (a *activation) delta(kind ringi.EventKind, d ringi.Delta) {
 	d.DeltaKind = kind
-	a.st.emit(ringi.Event{Kind: kind, RunID: a.s.id, Body: &d})
+	if a.st != nil {
+		own := d // a reader may keep it
+		a.st.emit(ringi.Event{Kind: kind, RunID: a.s.id, Body: &own})
+	}
+	if a.e.cfg.Live != nil {
+		a.fragment = d
+		a.e.tellLive(ringi.Event{Kind: kind, RunID: a.s.id, Body: &a.fragment})
+	}
 }

@@ -37,7 +37,8 @@ var may = map[string][]string{
 	"toolhttp":        {""},
 	"mcpclient":       {""},
 	"mcpgateway":      {""},
-	"aisdk":           {""},
+	"live":            {""},
+	"aisdk":           {"", "live", "sign"}, // ClientJSON: what a client has read and written again
 	"inbox":           {"", "access", "notify"},
 	"notify":          {"", "access"},
 	"httpapi":         {"", "aisdk", "access"},
