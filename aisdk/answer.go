@@ -1,0 +1,328 @@
+package aisdk
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/ringi-dev/ringi"
+)
+
+// answered takes the answers in the assistant's message that the client gives
+// back. All are checked before one is recorded.
+func (h *Handler) answered(w http.ResponseWriter, r *http.Request, c *chat, m *message, newest *ringi.RunRow) error {
+	if newest == nil || m.ID != newest.ID {
+		return problemf(http.StatusConflict, "behind", "Only the newest answer can be gone on with. Nothing ran. Reload the chat.")
+	}
+	v, err := h.view(r.Context(), c, newest.ID)
+	if err != nil {
+		return err
+	}
+	decisions, err := h.answers(c, v, m)
+	if err != nil {
+		return err
+	}
+	for i, d := range decisions {
+		if _, err := h.o.Service.Decide(r.Context(), d); err != nil {
+			if i > 0 {
+				p := problemOf(err)
+				return &problem{p.status, p.code, p.text + " Other answers of this message were taken."}
+			}
+			return err
+		}
+	}
+	e := newEmitter(h, c)
+	e.load(m)
+	if len(decisions) == 0 && v.rests {
+		probe := newEmitter(h, c)
+		probe.load(m)
+		probe.sync(v)
+		if len(probe.buf) == 0 {
+			// An answer to this would be asked for again and again.
+			return problemf(http.StatusConflict, "nothing_new", "There is nothing new in this message: %s.", standing(v))
+		}
+	}
+	h.runs.drive(newest.ID)
+	e.start(newest.ID)
+	h.follow(w, r, c, newest.ID, e)
+	return nil
+}
+
+// standing says how a run stands.
+func standing(v *view) string {
+	if v.row.Status.Waiting() {
+		return "the answer waits for a decision"
+	}
+	return "the answer has ended"
+}
+
+// answers reads the decisions out of a message, and refuses a message that is
+// not what was sent.
+func (h *Handler) answers(c *chat, v *view, m *message) ([]ringi.Decision, error) {
+	calls := map[string]*call{}
+	for _, s := range v.steps {
+		for _, one := range s.calls {
+			calls[one.id] = one
+		}
+	}
+	var out []ringi.Decision
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		tool, ok := p.tool()
+		if !ok {
+			continue
+		}
+		one := calls[p.ToolCallID]
+		if one == nil && p.State == "input-streaming" {
+			continue // of a turn that came to nothing
+		}
+		if one == nil || one.tool != tool {
+			return nil, errForged("it holds a call that was never made")
+		}
+		d, err := h.answer(c, one, p)
+		if err != nil {
+			return nil, err
+		}
+		if d != nil {
+			out = append(out, *d)
+		}
+	}
+	return out, nil
+}
+
+// answer is the decision in one part; nil for none.
+func (h *Handler) answer(c *chat, one *call, p *part) (*ringi.Decision, error) {
+	if p.Approval != nil && strings.HasPrefix(p.Approval.ID, "auto_") {
+		return nil, automaticEcho(one, p)
+	}
+	switch p.State {
+	case "approval-responded":
+		return h.approvalAnswer(c, one, p)
+	case "output-available", "output-error":
+		if one.result != nil {
+			return nil, nil // the server's own stands
+		}
+		return h.resultAnswer(c, one, p)
+	}
+	return nil, nil
+}
+
+// automaticEcho refuses a part that turns an automatic answer round: it was
+// settled as it was made, and nobody decides it.
+func automaticEcho(one *call, p *part) error {
+	yes, ok := one.automatic()
+	if !ok || p.Approval.ID != autoID(one.id) || p.State == "approval-responded" && string(p.Approval.Approved) != boolText(yes) {
+		return errForged("an automatic answer is another in it")
+	}
+	return nil
+}
+
+func boolText(b bool) string {
+	if b {
+		return "true"
+	}
+	return "false"
+}
+
+// approvalAnswer is a person's yes or no. The digest comes out of the part, and
+// the part's own input is what its seal is held against.
+func (h *Handler) approvalAnswer(c *chat, one *call, p *part) (*ringi.Decision, error) {
+	if p.Approval == nil {
+		return nil, errForged("an answer names no approval")
+	}
+	said := string(p.Approval.Approved)
+	if said != "true" && said != "false" {
+		return nil, problemf(http.StatusBadRequest, "malformed", "An approval is true or false.")
+	}
+	a := one.ask(p.Approval.ID)
+	if a == nil {
+		return nil, errForged("an answer belongs to another call")
+	}
+	if yes, decided := a.approved(); decided || a.State != ringi.Pending {
+		if decided && boolText(yes) == said {
+			return nil, nil // known: it was sent before, or somebody said the same
+		}
+		return nil, settled(a)
+	}
+	if a.Kind != ringi.KindApproval {
+		return nil, ringi.ErrAnswer
+	}
+	d, err := h.decision(c, one, a, p.Approval.Signature, string(p.Input))
+	if err != nil {
+		return nil, err
+	}
+	d.Answer, d.Reason = ringi.Approve, p.Approval.Reason
+	if said == "false" {
+		d.Answer = ringi.Deny
+	} else {
+		d.Reason = p.Approval.Reason
+	}
+	return d, nil
+}
+
+// settled says why an answer comes too late.
+func settled(a *ask) error {
+	switch a.State {
+	case ringi.Expired:
+		return ringi.ErrExpired
+	case ringi.Withdrawn:
+		return ringi.ErrWithdrawn
+	case ringi.Stale:
+		return ringi.ErrStale
+	}
+	return problemf(http.StatusConflict, "decided", "Somebody else has decided this already, and not so.")
+}
+
+// resultAnswer is what a tool came to that the browser ran.
+func (h *Handler) resultAnswer(c *chat, one *call, p *part) (*ringi.Decision, error) {
+	a := one.newest()
+	if a == nil || a.Kind != ringi.KindResult || a.State != ringi.Pending {
+		return nil, errForged("it holds a result of a call that has none")
+	}
+	d, err := h.decision(c, one, a, p.Metadata.Ringi.Seal, string(p.Input))
+	if err != nil {
+		return nil, err
+	}
+	d.Answer, d.Result = ringi.Respond, string(p.Output)
+	if p.State == "output-error" {
+		b, err := json.Marshal(map[string]string{"error": p.ErrorText})
+		if err != nil {
+			return nil, err
+		}
+		d.Result = string(b)
+	}
+	if d.Result == "" {
+		d.Result = "null"
+	}
+	return d, nil
+}
+
+// decision begins a decision: by whom, and with the digest of what he saw, which
+// is computed from what came back.
+func (h *Handler) decision(c *chat, one *call, a *ask, token, input string) (*ringi.Decision, error) {
+	if !a.here {
+		return nil, ringi.ErrNotPermitted
+	}
+	digest, err := h.unseal(c.thread, token, sealed{a.ID, one.id, one.tool, input})
+	if err != nil {
+		return nil, err
+	}
+	if !same(input, one.input) {
+		return nil, ringi.ErrStale
+	}
+	return &ringi.Decision{RequestID: a.ID, Digest: digest, By: c.by, Channel: "chat"}, nil
+}
+
+// ask finds a request of a call.
+func (one *call) ask(id string) *ask {
+	for _, a := range one.asks {
+		if a.ID == id {
+			return a
+		}
+	}
+	return nil
+}
+
+// single is the body of POST /{id}/decisions: one part as it was shown, and the
+// answer to it.
+type single struct {
+	Part   part            `json:"part"`
+	Answer ringi.Answer    `json:"answer"`
+	Reason string          `json:"reason"`
+	Values json.RawMessage `json:"values"` // fill
+	Input  json.RawMessage `json:"input"`  // edit
+	Result json.RawMessage `json:"result"` // respond
+}
+
+// decide records one answer and says how its request stands. The stream that
+// follows is the client's to ask for.
+func (h *Handler) decide(w http.ResponseWriter, r *http.Request, c *chat) error {
+	var b single
+	if err := readBody(r, &b); err != nil {
+		return err
+	}
+	d, run, err := h.single(r.Context(), c, &b)
+	if err != nil {
+		return err
+	}
+	got, err := h.o.Service.Decide(r.Context(), *d)
+	if err != nil {
+		return err
+	}
+	h.runs.drive(run)
+	w.Header().Set("Content-Type", "application/json")
+	return json.NewEncoder(w).Encode(map[string]any{"request": got.Request.ID, "state": got.Request.State, "remaining": got.Remaining})
+}
+
+func (h *Handler) single(ctx context.Context, c *chat, b *single) (*ringi.Decision, string, error) {
+	newest, err := h.newest(ctx, c)
+	if err != nil {
+		return nil, "", err
+	}
+	if newest == nil {
+		return nil, "", ringi.ErrNotFound
+	}
+	v, err := h.view(ctx, c, newest.ID)
+	if err != nil {
+		return nil, "", err
+	}
+	shown, token, id := string(b.Part.Input), "", b.Part.Metadata.Ringi.Request
+	if b.Part.Approval != nil {
+		id, token = b.Part.Approval.ID, b.Part.Approval.Signature
+	} else {
+		token = b.Part.Metadata.Ringi.Seal
+	}
+	if b.Part.Type == "data-ringi-request" {
+		if id, token, shown, err = typedPart(&b.Part); err != nil {
+			return nil, "", err
+		}
+	}
+	a := v.asks[id]
+	switch {
+	case a == nil || a.call == nil:
+		return nil, "", ringi.ErrNotFound
+	case a.State != ringi.Pending:
+		return nil, "", settled(a)
+	case !a.here:
+		return nil, "", ringi.ErrNotPermitted
+	case !a.Allows(b.Answer):
+		return nil, "", ringi.ErrAnswer
+	case !same(shown, a.shown()):
+		return nil, "", ringi.ErrStale
+	}
+	digest, err := h.unseal(c.thread, token, sealed{a.ID, a.Call.ID, a.Call.Tool, shown})
+	if err != nil {
+		return nil, "", err
+	}
+	d := &ringi.Decision{RequestID: a.ID, Digest: digest, Answer: b.Answer, Reason: b.Reason, Result: string(b.Result), By: c.by, Channel: "chat"}
+	switch b.Answer {
+	case ringi.Fill:
+		d.Input, d.AndApprove = string(b.Values), true
+	case ringi.Edit:
+		d.Input, d.AndApprove = string(b.Input), true
+	}
+	return d, newest.ID, nil
+}
+
+// shown is the text that a request's seal is over.
+func (a *ask) shown() string {
+	if typed(a.Kind) {
+		return typedShown(a.call.input, string(a.InputSchema))
+	}
+	return a.call.input
+}
+
+// typedPart reads a data-ringi-request part that came back.
+func typedPart(p *part) (id, token, shown string, err error) {
+	var d struct {
+		Request string          `json:"request"`
+		Seal    string          `json:"seal"`
+		Input   json.RawMessage `json:"input"`
+		Schema  json.RawMessage `json:"schema"`
+	}
+	if err := json.Unmarshal(p.Data, &d); err != nil {
+		return "", "", "", problemf(http.StatusBadRequest, "malformed", "The part could not be read.")
+	}
+	return d.Request, d.Seal, typedShown(string(d.Input), string(d.Schema)), nil
+}

@@ -1,0 +1,470 @@
+package aisdk
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+
+	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/internal/strictjson"
+	"github.com/ringi-dev/ringi/live"
+)
+
+// emitter writes chunks (UI message stream, v1) until a client has what a view
+// holds. It knows what the client has: nothing, or what its message says, or what
+// was sent since.
+type emitter struct {
+	h   *Handler
+	c   *chat
+	buf []byte // chunks that are to be sent
+
+	steps  int  // that the client has begun
+	inStep bool // the last of them was begun here
+	text   string
+	done   int // steps whose text is whole
+	part   string
+	parts  int
+	calls  map[string]*had
+	data   map[string]string // state by request
+	// What is live.
+	liveStep, liveAttempt int
+	livePiece             int
+	spoke                 bool // something of the open step was sent
+}
+
+// had is what a client has of a call.
+type had struct {
+	started, input bool
+	shown          string
+	request        string
+	responded      bool
+	over           bool
+}
+
+func newEmitter(h *Handler, c *chat) *emitter {
+	return &emitter{h: h, c: c, calls: map[string]*had{}, data: map[string]string{}, livePiece: -1}
+}
+
+func (e *emitter) call(id string) *had {
+	x := e.calls[id]
+	if x == nil {
+		x = &had{}
+		e.calls[id] = x
+	}
+	return x
+}
+
+// chunk begins a chunk of a type; end ends it.
+func (e *emitter) chunk(kind string) {
+	e.buf = append(append(append(e.buf, `data: {"type":"`...), kind...), '"')
+}
+func (e *emitter) end() { e.buf = append(e.buf, "}\n\n"...) }
+
+// field adds a member with a text, raw one with JSON.
+func (e *emitter) field(name, text string) {
+	e.buf = append(append(append(e.buf, `,"`...), name...), `":`...)
+	e.buf = strictjson.AppendString(e.buf, strings.ToValidUTF8(text, "\uFFFD"))
+}
+
+func (e *emitter) raw(name, value string) {
+	e.buf = append(append(append(append(e.buf, `,"`...), name...), `":`...), value...)
+}
+
+func (e *emitter) start(runID string) {
+	e.chunk("start")
+	e.field("messageId", runID)
+	e.raw("messageMetadata", metadata(e.c.thread, runID))
+	e.end()
+}
+
+func metadata(thread, runID string) string {
+	return `{"ringi":{"thread":` + quote(thread) + `,"run":` + quote(runID) + `}}`
+}
+
+// sync sends what the view has and the client has not.
+func (e *emitter) sync(v *view) {
+	for i, s := range v.steps {
+		n := i + 1
+		if n > e.steps {
+			e.beginStep(n)
+		}
+		if n > e.done && n == e.steps && e.inStep {
+			e.syncText(s)
+		}
+		e.done = max(e.done, n)
+		for _, one := range s.calls {
+			e.syncCall(one)
+		}
+		for _, one := range s.calls {
+			e.syncDenial(s, one)
+		}
+		for _, one := range s.calls {
+			e.syncResult(one)
+		}
+	}
+}
+
+func (e *emitter) beginStep(n int) {
+	e.endStep()
+	e.chunk("start-step")
+	e.end()
+	e.steps, e.inStep, e.text, e.spoke = n, true, "", false
+}
+
+func (e *emitter) endStep() {
+	e.endPart()
+	if e.inStep {
+		e.chunk("finish-step")
+		e.end()
+		e.inStep = false
+	}
+}
+
+func (e *emitter) endPart() {
+	if e.part == "" {
+		return
+	}
+	kind, id, _ := strings.Cut(e.part, " ")
+	e.chunk(kind + "-end")
+	e.field("id", id)
+	e.end()
+	e.part = ""
+}
+
+// say sends text or reasoning, in the part that is open or in a new one.
+func (e *emitter) say(kind, text string, fresh bool) {
+	if open, _, _ := strings.Cut(e.part, " "); open != kind || fresh {
+		e.endPart()
+		e.parts++
+		id := "p" + strconv.Itoa(e.steps) + "." + strconv.Itoa(e.parts)
+		e.part = kind + " " + id
+		e.chunk(kind + "-start")
+		e.field("id", id)
+		e.end()
+	}
+	_, id, _ := strings.Cut(e.part, " ")
+	e.chunk(kind + "-delta")
+	e.field("id", id)
+	e.field("delta", text)
+	e.end()
+	e.spoke = true
+}
+
+// takeBack drops what was sent of the open step: it became no message. The SDK's
+// older major has no word for that; there the text stays until the chat is read
+// again.
+func (e *emitter) takeBack() {
+	if !e.spoke {
+		return
+	}
+	e.endPart()
+	if e.c.sdk >= 7 {
+		e.chunk("reset-step")
+		e.end()
+		for id, x := range e.calls {
+			if !x.input {
+				delete(e.calls, id)
+			}
+		}
+	}
+	e.text, e.spoke = "", false
+}
+
+// syncText makes the text of a step whole.
+func (e *emitter) syncText(s *step) {
+	rest, ok := strings.CutPrefix(s.text, e.text)
+	if !ok {
+		e.takeBack()
+		rest = s.text
+	}
+	if rest != "" {
+		e.say("text", rest, false)
+	}
+	e.text = s.text
+	e.endPart()
+}
+
+// live sends what the model says in the open turn.
+func (e *emitter) live(v *view, frags []live.Fragment, st live.State) {
+	if !st.Open || st.Step <= len(v.steps) {
+		return
+	}
+	if st.Step != e.liveStep || st.Attempt != e.liveAttempt {
+		e.liveStep, e.liveAttempt, e.livePiece = st.Step, st.Attempt, -1
+		if e.steps >= st.Step {
+			e.takeBack()
+		}
+	}
+	if e.steps < st.Step {
+		e.beginStep(st.Step)
+	}
+	for _, f := range frags {
+		fresh := f.Piece != e.livePiece
+		e.livePiece = f.Piece
+		switch {
+		case f.Kind == ringi.EventInputDelta:
+			e.beginInput(f.Call, f.Tool)
+		case v.quiet || f.Text == "":
+		case f.Kind == ringi.EventTextDelta:
+			e.say("text", f.Text, fresh)
+			e.text += f.Text
+		case f.Kind == ringi.EventReasoningDelta && e.h.o.Open: // it may repeat what is not shown
+			e.say("reasoning", f.Text, fresh)
+		}
+	}
+}
+
+// beginInput says that a call is being written. Nothing of its input is sent
+// before it was checked and masked.
+func (e *emitter) beginInput(id, tool string) {
+	if x := e.call(id); x.started || id == "" || tool == "" {
+		return
+	}
+	e.endPart()
+	e.chunk("tool-input-start")
+	e.field("toolCallId", id)
+	e.field("toolName", tool)
+	e.end()
+	e.call(id).started, e.spoke = true, true
+}
+
+// syncCall sends a call, what is asked about it and what was answered.
+func (e *emitter) syncCall(one *call) {
+	x := e.call(one.id)
+	if x.over {
+		return
+	}
+	if r := one.result; r != nil && r.Outcome == ringi.OutcomeInvalid && !x.input {
+		e.chunk("tool-input-error")
+		e.field("toolCallId", one.id)
+		e.field("toolName", one.tool)
+		e.raw("input", one.shownInput())
+		e.field("errorText", one.shownFailure())
+		e.end()
+		x.over = true
+		return
+	}
+	a := one.newest()
+	e.input(one, a, x)
+	if a == nil {
+		if one.result != nil || one.judged.Asks == "" {
+			e.automatic(one, x)
+		}
+		return
+	}
+	e.asked(one, a, x)
+	for _, b := range one.asks {
+		e.request(b)
+	}
+}
+
+// input sends a call's input, and again where a person changed it. A call that
+// the browser runs is sent once it may: the browser runs what it gets.
+func (e *emitter) input(one *call, a *ask, x *had) {
+	shown := one.shownInput()
+	mine := a != nil && a.Kind == ringi.KindResult && a.here
+	if one.judged.Asks == ringi.KindResult && !mine && one.result == nil {
+		e.beginInput(one.id, one.tool)
+		return
+	}
+	if x.input && (same(x.shown, shown) || x.responded) {
+		return
+	}
+	e.chunk("tool-input-available")
+	e.field("toolCallId", one.id)
+	e.field("toolName", one.tool)
+	e.raw("input", shown)
+	if mine {
+		e.raw("providerMetadata", `{"ringi":{"request":`+quote(a.ID)+`,"seal":`+quote(a.seal)+`}}`)
+	}
+	e.end()
+	x.started, x.input, x.shown, x.request = true, true, shown, ""
+}
+
+// automatic sends what policy answered by itself.
+func (e *emitter) automatic(one *call, x *had) {
+	yes, ok := one.automatic()
+	if !ok || x.request != "" || e.c.sdk < 7 {
+		return
+	}
+	x.request, x.responded = autoID(one.id), true
+	e.approvalRequest(x.request, one.id, "", true)
+	e.approvalResponse(x.request, yes, one.autoReason())
+}
+
+// automatic says what policy answered; ok is false where it left the call alone.
+func (one *call) automatic() (yes, ok bool) {
+	switch {
+	case one.judged.Verdict.Status == ringi.Approved:
+		return true, true
+	case one.result != nil && one.result.Outcome == ringi.OutcomeDenied && len(one.asks) == 0:
+		return false, true
+	}
+	return false, false
+}
+
+func (one *call) autoReason() string {
+	if !one.open {
+		return ""
+	}
+	return one.judged.Verdict.Reason
+}
+
+// autoID names an automatic approval. It is no request: nobody decides it.
+func autoID(callID string) string { return "auto_" + callID }
+
+func (e *emitter) approvalRequest(id, callID, signature string, auto bool) {
+	e.chunk("tool-approval-request")
+	e.field("approvalId", id)
+	e.field("toolCallId", callID)
+	if auto {
+		e.raw("isAutomatic", "true")
+	}
+	if signature != "" {
+		e.field("signature", signature)
+	}
+	e.end()
+}
+
+func (e *emitter) approvalResponse(id string, yes bool, reason string) {
+	e.chunk("tool-approval-response")
+	e.field("approvalId", id)
+	e.raw("approved", strconv.FormatBool(yes))
+	if reason != "" {
+		e.field("reason", reason)
+	}
+	e.end()
+}
+
+// asked sends the approval that stands for a call: as a question to who may
+// answer here, as an answer to everybody once it is given.
+func (e *emitter) asked(one *call, a *ask, x *had) {
+	if a.Kind != ringi.KindApproval {
+		return
+	}
+	yes, decided := a.approved()
+	switch {
+	case a.here && x.request != a.ID:
+		e.approvalRequest(a.ID, one.id, a.seal, false)
+		x.request, x.responded = a.ID, false
+	case !decided || x.request == a.ID && x.responded || e.c.sdk < 7:
+	default:
+		if x.request != a.ID {
+			e.approvalRequest(a.ID, one.id, "", false)
+		}
+		e.approvalResponse(a.ID, yes, a.reason())
+		x.request, x.responded = a.ID, true
+	}
+}
+
+// request sends what the SDK has no part for: until when a request waits, where
+// else it is decided, what it wants typed.
+func (e *emitter) request(a *ask) {
+	state := a.stands() + strconv.FormatBool(a.here)
+	if e.data[a.ID] == state || e.data[a.ID] == "" && a.State == ringi.Stale {
+		return
+	}
+	e.data[a.ID] = state
+	e.chunk("data-ringi-request")
+	e.field("id", a.ID)
+	e.raw("data", e.h.requestData(a))
+	e.end()
+}
+
+// stands is a request's state as the chat tells it: an approval that was used is
+// one.
+func (a *ask) stands() string {
+	if a.State == ringi.Spent {
+		return string(ringi.Granted)
+	}
+	return string(a.State)
+}
+
+// requestData is the data of a data-ringi-request part.
+func (h *Handler) requestData(a *ask) string {
+	b := append([]byte(nil), `{"request":`...)
+	b = strictjson.AppendString(b, a.ID)
+	field := func(name, text string) {
+		if text != "" {
+			b = append(append(append(b, `,"`...), name...), `":`...)
+			b = strictjson.AppendString(b, strings.ToValidUTF8(text, "\uFFFD"))
+		}
+	}
+	field("toolCallId", a.Call.ID)
+	field("tool", a.Call.Tool)
+	field("kind", string(a.Kind))
+	field("state", a.stands())
+	b = append(b, `,"here":`+strconv.FormatBool(a.here)...)
+	field("expiresAt", unix(a.ExpiresAt))
+	if h.o.Link != nil && a.State.Open() {
+		field("link", h.o.Link(a.ID))
+	}
+	if a.here && typed(a.Kind) {
+		b = append(b, `,"input":`+cmp.Or(a.call.input, "{}")+`,"schema":`+cmp.Or(string(a.InputSchema), "{}")...)
+		field("seal", a.seal)
+	}
+	if a.here && a.Preview != nil {
+		field("preview", a.Preview.Text)
+	}
+	return string(append(b, '}'))
+}
+
+// syncDenial says that a call was denied, once its turn is over: the SDK's own
+// predicate (7.0.77) takes a denied sibling for an unanswered one.
+func (e *emitter) syncDenial(s *step, one *call) {
+	x := e.call(one.id)
+	if x.over || one.result == nil || one.result.Outcome != ringi.OutcomeDenied || !x.responded {
+		return
+	}
+	if !s.closed && e.c.sdk >= 7 {
+		return
+	}
+	e.chunk("tool-output-denied")
+	e.field("toolCallId", one.id)
+	e.end()
+	x.over = true
+}
+
+// syncResult sends what came of a call.
+func (e *emitter) syncResult(one *call) {
+	x, r := e.call(one.id), one.result
+	if x.over || r == nil || r.Outcome == ringi.OutcomeDenied && x.responded {
+		return
+	}
+	if r.Outcome == ringi.OutcomeOK || r.Outcome == ringi.OutcomeResponded {
+		e.chunk("tool-output-available")
+		e.field("toolCallId", one.id)
+		e.raw("output", one.shownOutput())
+	} else {
+		e.chunk("tool-output-error")
+		e.field("toolCallId", one.id)
+		e.field("errorText", one.shownFailure())
+	}
+	e.end()
+	x.over = true
+}
+
+// finish ends a stream: the run has ended, or waits.
+func (e *emitter) finish(v *view) {
+	e.endStep()
+	switch {
+	case v.row.Status == ringi.Failed:
+		text := "An error occurred."
+		if e.h.o.ErrorText != nil {
+			text = e.h.o.ErrorText(v.row.Reason)
+		}
+		e.chunk("error")
+		e.field("errorText", text)
+	case v.row.Status == ringi.Cancelled:
+		e.chunk("abort")
+		e.field("reason", "stopped")
+	case v.row.Status == ringi.Completed && v.row.Reason == ringi.ReasonCompleted:
+		e.chunk("finish")
+		e.field("finishReason", "stop")
+	default:
+		e.chunk("finish")
+		e.field("finishReason", "tool-calls")
+	}
+	e.end()
+	e.buf = append(e.buf, "data: [DONE]\n\n"...)
+}

@@ -1,0 +1,187 @@
+package aisdk
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/ringi-dev/ringi"
+)
+
+// post takes a new message, answers, or the wish for another answer, and streams
+// what comes of it.
+func (h *Handler) post(w http.ResponseWriter, r *http.Request, c *chat) error {
+	var b body
+	if err := readBody(r, &b); err != nil {
+		return err
+	}
+	if c.id == "" || b.ID != "" {
+		if err := h.name(c, b.ID); err != nil {
+			return err
+		}
+	}
+	last := b.last()
+	if last == nil {
+		return problemf(http.StatusBadRequest, "malformed", "There is no message in the body.")
+	}
+	newest, err := h.newest(r.Context(), c)
+	if err != nil {
+		return err
+	}
+	if err := h.known(r.Context(), c, &b); err != nil {
+		return err
+	}
+	switch {
+	case b.Trigger == "regenerate-message":
+		return h.again(w, r, c, &b, newest)
+	case b.Trigger != "" && b.Trigger != "submit-message":
+		return problemf(http.StatusBadRequest, "trigger", "This trigger is unknown.")
+	case last.Role == "user":
+		return h.said(w, r, c, &b, newest)
+	case last.Role == "assistant":
+		return h.answered(w, r, c, last, newest)
+	}
+	return problemf(http.StatusBadRequest, "role", "The last message is the user's, or the assistant's with answers in it.")
+}
+
+// newest is the chat's newest run; nil where there is none.
+func (h *Handler) newest(ctx context.Context, c *chat) (*ringi.RunRow, error) {
+	rows, err := h.o.Service.Runs(ctx, ringi.RunQuery{Thread: c.thread, Limit: 1})
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	return &rows[0], nil
+}
+
+// known refuses a history that names an approval of another chat, or one that
+// never was: it was put together by somebody.
+func (h *Handler) known(ctx context.Context, c *chat, b *body) error {
+	mine := map[string]bool{}
+	read := false
+	for _, m := range b.Messages {
+		calls := map[string]bool{}
+		for i := range m.Parts {
+			p := &m.Parts[i]
+			if _, tool := p.tool(); !tool {
+				continue
+			}
+			if m.Role != "assistant" || calls[p.ToolCallID] {
+				return errForged("it holds a call twice, or in a message that is not the assistant's")
+			}
+			calls[p.ToolCallID] = true
+			if p.Approval == nil || strings.HasPrefix(p.Approval.ID, "auto_") {
+				continue
+			}
+			if !read {
+				if err := h.requests(ctx, c, mine); err != nil {
+					return err
+				}
+				read = true
+			}
+			if !mine[p.Approval.ID] {
+				return errForged("it names an approval that is not this chat's")
+			}
+		}
+	}
+	return nil
+}
+
+func (h *Handler) requests(ctx context.Context, c *chat, mine map[string]bool) error {
+	for after := ""; ; {
+		page, err := h.o.Service.Requests(ctx, ringi.RequestQuery{Thread: c.thread, State: states, Limit: 1000, After: after})
+		if err != nil {
+			return err
+		}
+		for _, r := range page.Requests {
+			mine[r.ID] = true
+		}
+		if after = page.Next; after == "" {
+			return nil
+		}
+	}
+}
+
+func errForged(why string) error {
+	return problemf(http.StatusConflict, "history", "This history is not what the server sent: %s. Nothing ran. Reload the chat.", why)
+}
+
+// said starts a run for a new user message.
+func (h *Handler) said(w http.ResponseWriter, r *http.Request, c *chat, b *body, newest *ringi.RunRow) error {
+	text, err := said(b.last())
+	if err != nil {
+		return err
+	}
+	if newest != nil && b.answered() != newest.ID {
+		return problemf(http.StatusConflict, "behind", "The chat has gone on, or this message was sent before. Nothing ran. Reload the chat.")
+	}
+	return h.begin(w, r, c, text)
+}
+
+// said is the text of a user message.
+func said(m *message) (string, error) {
+	var text []string
+	for _, p := range m.Parts {
+		if p.Type != "text" {
+			return "", problemf(http.StatusUnprocessableEntity, "part", "A message holds text; %q cannot be taken.", p.Type)
+		}
+		text = append(text, p.Text)
+	}
+	all := strings.Join(text, "\n")
+	if strings.TrimSpace(all) == "" {
+		return "", problemf(http.StatusUnprocessableEntity, "empty", "The message is empty.")
+	}
+	return all, nil
+}
+
+// again asks the model once more, with the user's own words as the server has
+// them. Nothing of the first answer is undone, and the model sees what it did.
+func (h *Handler) again(w http.ResponseWriter, r *http.Request, c *chat, b *body, newest *ringi.RunRow) error {
+	switch last := b.last(); {
+	case newest == nil:
+		return problemf(http.StatusConflict, "behind", "There is no answer to give again.")
+	case last.Role != "user", b.answered() == newest.ID,
+		b.MessageID != "" && b.MessageID != newest.ID && b.MessageID != last.ID:
+		return problemf(http.StatusConflict, "behind", "Only the newest answer can be given again. Nothing ran. Reload the chat.")
+	}
+	v, err := h.view(r.Context(), c, newest.ID)
+	if err != nil {
+		return err
+	}
+	if len(v.users) == 0 {
+		return problemf(http.StatusConflict, "behind", "There is no message to answer again.")
+	}
+	return h.begin(w, r, c, strings.Join(v.users, "\n"))
+}
+
+// begin starts a run and streams it.
+func (h *Handler) begin(w http.ResponseWriter, r *http.Request, c *chat, text string) error {
+	res, err := h.o.Service.Enqueue(r.Context(), ringi.RunStart{Thread: c.thread, Agent: h.o.Agent, By: c.by, WithdrawOpen: h.o.WithdrawOpen,
+		Messages: []ringi.Message{{Role: ringi.RoleUser, Text: text, Author: c.by.ID}}})
+	if err != nil {
+		return fmt.Errorf("start run of chat: %w", err)
+	}
+	h.runs.drive(res.RunID)
+	e := newEmitter(h, c)
+	e.start(res.RunID)
+	h.follow(w, r, c, res.RunID, e)
+	return nil
+}
+
+// stop ends the chat's run: what it waits for is withdrawn, a call in flight is
+// recorded first.
+func (h *Handler) stop(w http.ResponseWriter, r *http.Request, c *chat) error {
+	newest, err := h.newest(r.Context(), c)
+	if err != nil {
+		return err
+	}
+	if newest != nil && !newest.Status.Final() {
+		err := h.o.Service.Cancel(r.Context(), newest.ID, c.by, "stopped by the user", false)
+		if err != nil && problemOf(err).code != "ended" {
+			return err
+		}
+		h.runs.drive(newest.ID)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
