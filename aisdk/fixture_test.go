@@ -21,6 +21,7 @@ import (
 	"github.com/ringi-dev/ringi/aisdk"
 	"github.com/ringi-dev/ringi/engine"
 	"github.com/ringi-dev/ringi/live"
+	"github.com/ringi-dev/ringi/ringitest"
 	"github.com/ringi-dev/ringi/store/memory"
 	"github.com/ringi-dev/ringi/store/sqlite"
 )
@@ -69,20 +70,30 @@ func newShop(t testing.TB, o opened) *shop {
 		h.ServeHTTP(w, r)
 	}))
 	t.Cleanup(s.server.Close)
-	s.start()
+	s.start(nil)
 	return s
 }
 
-// start is a process: engine and handler over the store.
-func (s *shop) start() {
+// restart is the process killed and started anew: its connections are cut, its
+// leases are free, nothing of its memory stays, and what it still does is refused.
+func (s *shop) restart() {
+	s.start(s.engine)
+	s.server.CloseClientConnections()
+}
+
+// start is a process, in the place of another: engine and handler over the store.
+func (s *shop) start(before *engine.Engine) {
 	feed := &live.Feed{}
-	cfg := engine.Config{Agent: "shop", Registry: s.registry(), Model: s, Store: s.store, Live: feed.Publish, Lease: time.Second, RuleFloor: true}
+	cfg := engine.Config{Agent: "shop", Registry: s.registry(), Model: s, Store: s.store, Live: feed.Publish, Lease: time.Second, RuleFloor: true,
+		NewID: ringi.NewID, Now: time.Now}
 	if s.config != nil {
 		s.config(&cfg)
 	}
-	e, err := engine.New(cfg)
-	if err != nil {
-		s.t.Fatal(err)
+	var e *engine.Engine
+	if before == nil {
+		e = ringitest.Engine(s.t, cfg)
+	} else {
+		e = ringitest.Restart(s.t, before, func(c *engine.Config) { c.Live, c.Registry = cfg.Live, cfg.Registry })
 	}
 	o := aisdk.Options{Service: e, Agent: "shop", Who: who, Feed: feed, Resume: e.Resume, Open: true, Look: 20 * time.Millisecond}
 	if s.change != nil {
@@ -139,7 +150,9 @@ func (s *shop) registry() *ringi.Registry {
 			return ringi.ToolResult{Output: `{"ok":true}`}, nil
 		})
 	add(ringi.Tool{Name: "look", Effect: ringi.ReadOnly, InputSchema: object("")},
-		func(context.Context, ringi.ToolCall) (ringi.ToolResult, error) { return ringi.ToolResult{Output: "seen"}, nil })
+		func(context.Context, ringi.ToolCall) (ringi.ToolResult, error) {
+			return ringi.ToolResult{Output: "seen"}, nil
+		})
 	add(ringi.Tool{Name: "book", Effect: ringi.NonIdempotentWrite, InputSchema: object(`"room":{"type":"string"},"code":{"type":"string"}`),
 		InputRequired: json.RawMessage(`{"type":"object","additionalProperties":false,"required":["code"],"properties":{"code":{"type":"string"}}}`)},
 		func(_ context.Context, c ringi.ToolCall) (ringi.ToolResult, error) {
