@@ -1,6 +1,7 @@
 package aisdk
 
 import (
+	"encoding/json"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -86,7 +87,13 @@ func (e *emitter) load(m *message) {
 		case p.Type == "step-start":
 			e.steps++
 		case p.Type == "data-ringi-request":
-			e.data[p.ID] = "?"
+			var d struct {
+				State string `json:"state"`
+				Here  bool   `json:"here"`
+			}
+			if json.Unmarshal(p.Data, &d) == nil {
+				e.data[p.ID] = d.State + boolText(d.Here)
+			}
 		}
 		if _, ok := p.tool(); !ok || p.ToolCallID == "" {
 			continue
