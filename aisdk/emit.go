@@ -18,10 +18,10 @@ type emitter struct {
 	c   *chat
 	buf []byte // chunks that are to be sent
 
-	steps  int  // that the client has begun
-	inStep bool // the last of them was begun here
-	text   string
-	done   int // steps whose text is whole
+	steps  int    // that the client has begun
+	inStep bool   // the last of them was begun here
+	text   []byte // of the step, as it was sent
+	done   int    // steps whose text is whole
 	part   string
 	parts  int
 	calls  map[string]*had
@@ -108,7 +108,7 @@ func (e *emitter) beginStep(n int) {
 	e.endStep()
 	e.chunk("start-step")
 	e.end()
-	e.steps, e.inStep, e.text, e.spoke = n, true, "", false
+	e.steps, e.inStep, e.text, e.spoke = n, true, e.text[:0], false
 }
 
 func (e *emitter) endStep() {
@@ -167,12 +167,12 @@ func (e *emitter) takeBack() {
 			}
 		}
 	}
-	e.text, e.spoke = "", false
+	e.text, e.spoke = e.text[:0], false
 }
 
 // syncText makes the text of a step whole.
 func (e *emitter) syncText(s *step) {
-	rest, ok := strings.CutPrefix(s.text, e.text)
+	rest, ok := strings.CutPrefix(s.text, string(e.text))
 	if !ok {
 		e.takeBack()
 		rest = s.text
@@ -180,7 +180,7 @@ func (e *emitter) syncText(s *step) {
 	if rest != "" {
 		e.say("text", rest, false)
 	}
-	e.text = s.text
+	e.text = append(e.text[:0], s.text...)
 	e.endPart()
 }
 
@@ -207,7 +207,7 @@ func (e *emitter) live(v *view, frags []live.Fragment, st live.State) {
 		case v.quiet || f.Text == "":
 		case f.Kind == ringi.EventTextDelta:
 			e.say("text", f.Text, fresh)
-			e.text += f.Text
+			e.text = append(e.text, f.Text...)
 		case f.Kind == ringi.EventReasoningDelta && e.h.o.Open: // it may repeat what is not shown
 			e.say("reasoning", f.Text, fresh)
 		}
