@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/engine"
+	"github.com/ringi-dev/ringi/live"
 	"github.com/ringi-dev/ringi/sign"
 )
 
@@ -30,6 +31,7 @@ type ground struct {
 	log   *slog.Logger
 	// persons knows who stands behind a login; nil compares ids.
 	persons ringi.Persons
+	feed    *live.Feed // of the runs that this process drives
 }
 
 // serverLease is how long a server that died keeps its runs.
@@ -155,7 +157,7 @@ func (p *parts) leave(names []string) ([]string, error) {
 func newAgentEngine(c agentConfig, g ground, p *parts, system string, disabled []string) (*engine.Engine, error) {
 	cfg := engine.Config{
 		Agent: c.Name, System: system, Groups: c.Groups, Store: g.store, Keyring: g.keys, Logger: g.log.With("agent", c.Name), Persons: g.persons,
-		Registry: p.registry, Model: p.model, ContextFunc: p.context, Disabled: disabled,
+		Registry: p.registry, Model: p.model, ContextFunc: p.context, Disabled: disabled, Live: g.feed.Publish,
 		Zone: ringi.TrustZone(c.Zone), Limits: c.Limits.limits(), Lease: serverLease,
 		RuleFloor: true, RequireApproval: c.RequireApproval,
 		Deciders: ringi.Deciders{People: c.Deciders.People, Teams: c.Deciders.Teams},

@@ -38,6 +38,7 @@ type config struct {
 	} `yaml:"worker"`
 	Login  loginConfig   `yaml:"login"`
 	Notify notifyConfig  `yaml:"notify"`
+	Chat   chatConfig    `yaml:"chat"`
 	Agents []agentConfig `yaml:"agents"`
 
 	// What the texts above mean, once checked.
@@ -88,7 +89,7 @@ func listAt(at func(*config) *[]string) func(*config, string) error {
 }
 
 // settings is the one table of the server's settings.
-var settings = append([]setting{
+var settings = slices.Concat([]setting{
 	{"listen", "listen", defaultListen, "address and port to listen at. Beyond this machine (S-32) it needs TLS or a trusted proxy, and `decide: server`",
 		textAt(func(c *config) *string { return &c.Listen })},
 	{"data", "data", "`$STATE_DIRECTORY`, or `ringi` in the user's state folder", "folder of the store and of all else that the server keeps: mode 0700, its own user's",
@@ -115,7 +116,7 @@ var settings = append([]setting{
 		func(c *config, v string) error { return c.Worker.AtOnce.parse(v) }},
 	{"worker.grace", "worker-grace", "30s", "how long calls in flight may take when the server is to stop",
 		func(c *config, v string) error { return c.Worker.Grace.parse(v) }},
-}, notifySettings...)
+}, notifySettings, chatSettings)
 
 const defaultListen = "127.0.0.1:7464"
 
@@ -145,7 +146,7 @@ func (c *config) check() error {
 	if c.Worker.Grace.never {
 		return errors.New("worker.grace: it has an end")
 	}
-	for _, step := range []func() error{c.checkURL, c.checkProxies, c.checkTLS, c.checkListen, c.checkNotify, c.checkAgents, c.checkLogin} {
+	for _, step := range []func() error{c.checkURL, c.checkProxies, c.checkTLS, c.checkListen, c.checkNotify, c.checkChat, c.checkAgents, c.checkLogin} {
 		if err := step(); err != nil {
 			return err
 		}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/engine"
+	"github.com/ringi-dev/ringi/live"
 	"github.com/ringi-dev/ringi/sign"
 	"github.com/ringi-dev/ringi/worker"
 )
@@ -154,7 +155,7 @@ func (e *env) openServer(ctx context.Context, c *config) (_ *server, err error) 
 	if err != nil {
 		return nil, err
 	}
-	s.ground = ground{store: store, data: data, log: log}
+	s.ground = ground{store: store, data: data, log: log, feed: &live.Feed{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())

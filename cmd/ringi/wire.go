@@ -183,6 +183,9 @@ func newHandler(s *server) (http.Handler, error) {
 		return access.Headers(access.Hosts(s.config.hosts()).Guard(next))
 	}
 	mux.Handle("/v1/", guard(api)) // it counts requests itself
+	if err := s.mountChat(mux, auth, func(h http.Handler) http.Handler { return guard(limiter.Guard(proxies, h)) }); err != nil {
+		return nil, err
+	}
 	mux.Handle("/", guard(limiter.Guard(proxies, pages)))
 	return mux, nil
 }

@@ -39,6 +39,7 @@ var may = map[string][]string{
 	"mcpgateway":      {""},
 	"live":            {""},
 	"aisdk":           {"", "live", "sign"}, // ClientJSON: what a client has read and written again
+	"aisdk/identity":  {""},
 	"inbox":           {"", "access", "notify"},
 	"notify":          {"", "access"},
 	"httpapi":         {"", "aisdk", "access"},

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/access"
+	"github.com/ringi-dev/ringi/aisdk"
+	"github.com/ringi-dev/ringi/aisdk/identity"
+)
+
+// mountChat serves every agent to pages with useChat.
+func (s *server) mountChat(mux *http.ServeMux, auth *access.Authenticator, guard func(http.Handler) http.Handler) error {
+	c := s.config.Chat
+	if c.Serve != "on" {
+		return nil
+	}
+	var fromToken func(*http.Request) (ringi.Principal, error)
+	may := ownApprovers
+	if c.Identity.Issuer != "" {
+		var err error
+		if fromToken, err = identity.New(identity.Options{Issuer: c.Identity.Issuer, JWKS: c.Identity.JWKS, Audience: c.Identity.Audience, Teams: c.Identity.Teams}); err != nil {
+			return fmt.Errorf("make chat: %w", err)
+		}
+		may = named
+	}
+	for _, a := range s.agents {
+		who := fromToken
+		if who == nil {
+			who = ownUsers(a.config.Name)
+		}
+		o := aisdk.Options{
+			Service: s.engine, Agent: a.config.Name, Who: who, MayDecide: may, Feed: s.feed, Origins: c.Origins,
+			Open: c.Show == "all", WithdrawOpen: c.NewMessage == "withdraw", Logger: s.log, Done: s.stopping.Done(),
+		}
+		if s.config.public != nil {
+			o.Link = func(id string) string { return s.config.public.JoinPath("a", id).String() }
+		}
+		chat, err := aisdk.New(o)
+		if err != nil {
+			return fmt.Errorf("make chat of %s: %w", a.config.Name, err)
+		}
+		at := "/v1/chat/" + a.config.Name
+		h := guard(http.StripPrefix(at, chat))
+		if c.Identity.Issuer == "" {
+			h = withOwn(auth, h)
+		}
+		mux.Handle(at, h)
+		mux.Handle(at+"/", h)
+	}
+	return nil
+}
+
+// withOwn puts who a request is from, by this server's own logins and tokens,
+// into its context.
+func withOwn(auth *access.Authenticator, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if who, err := auth.FromRequest(r); err == nil {
+			r = r.WithContext(access.NewContext(r.Context(), who))
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// ownUsers are the people of this server who may start runs of an agent.
+func ownUsers(agent string) func(*http.Request) (ringi.Principal, error) {
+	return func(r *http.Request) (ringi.Principal, error) {
+		who, ok := access.FromContext(r.Context())
+		if !ok {
+			return ringi.Principal{}, ringi.ErrNoPrincipal
+		}
+		mine := who.OwnerOf(access.Thing{Space: who.Space, Agent: agent, By: []string{who.Principal.ID}})
+		return who.Principal, access.May(who, access.RunsStart, mine)
+	}
+}
+
+// ownApprovers are the people of this server who decide.
+func ownApprovers(ctx context.Context, by ringi.Principal, _ ringi.ApprovalRequest) bool {
+	who, ok := access.FromContext(ctx)
+	return ok && who.Principal.ID == by.ID && access.May(who, access.ApprovalsDecide, access.Asked) == nil
+}
+
+// named are those whom a request names: who comes with another site's token
+// decides nothing that is merely open to all.
+func named(_ context.Context, by ringi.Principal, r ringi.ApprovalRequest) bool {
+	return slices.Contains(r.Deciders.People, by.ID) ||
+		slices.ContainsFunc(r.Deciders.Teams, func(t string) bool { return slices.Contains(by.Teams, t) })
+}
