@@ -160,6 +160,10 @@ type ModelResponded struct {
 type CallJudged struct {
 	Number int        `json:"number"`
 	Call   JudgedCall `json:"call"`
+	// Ref is the client's own name for the wish: it comes again under it.
+	Ref string `json:"ref,omitempty"`
+	// Claim is the client's word about the call.
+	Claim *Claim `json:"claim,omitempty"`
 }
 
 // ApprovalRequested puts a request. The call's input is not repeated: it is in

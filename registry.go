@@ -133,7 +133,13 @@ func (r *Registry) load() *registered {
 
 // entry returns nil for a name that is not registered. Names are exact: a
 // letter of another case or another alphabet is another name.
-func (r *Registry) entry(name string) *entry { return r.load().byName[name] }
+// A foreign name is nobody's registration, and known all the same.
+func (r *Registry) entry(name string) *entry {
+	if e := r.load().byName[name]; e != nil {
+		return e
+	}
+	return foreignEntry(name)
+}
 
 // Tools returns all tools in the order of their registration.
 func (r *Registry) Tools() []Tool {

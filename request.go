@@ -82,6 +82,8 @@ type ApprovalRequest struct {
 	Why string `json:"why,omitempty"`
 	// Evidence is a late result of a call whose outcome is unknown.
 	Evidence string `json:"evidence,omitempty"`
+	// Claim is what a foreign loop says of the call, unchecked; nil for none.
+	Claim *Claim `json:"claim,omitempty"`
 	// Untrusted is set where the run read results of tools from outside.
 	Untrusted bool      `json:"untrusted,omitempty"`
 	CreatedAt time.Time `json:"created_at"`

@@ -11,6 +11,7 @@ import (
 type Service interface {
 	RunService
 	RequestService
+	CallService
 	// Agents lists the agents that runs are started for, by name.
 	Agents(ctx context.Context) ([]AgentInfo, error)
 	// Offered returns what a run would be offered, and what it would be

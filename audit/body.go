@@ -71,9 +71,17 @@ func judgedCall(c *codec, v *ringi.JudgedCall) {
 	text(c, "asks", may, &v.Asks)
 }
 
+func claim(c *codec, v *ringi.Claim) {
+	text(c, "reason", may, &v.Reason)
+	text(c, "preview", may, &v.Preview)
+	text(c, "on_behalf_of", may, &v.OnBehalfOf)
+}
+
 func callJudged(c *codec, v *ringi.CallJudged) {
 	number(c, "number", must, &v.Number)
 	object(c, "call", must, &v.Call, judgedCall)
+	text(c, "ref", may, &v.Ref)
+	pointer(c, "claim", &v.Claim, claim)
 }
 
 func approvalRequested(c *codec, v *ringi.ApprovalRequested) {

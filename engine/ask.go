@@ -26,6 +26,7 @@ type ask struct {
 	kind    ringi.RequestKind
 	verdict ringi.Verdict
 	input   ringi.Input
+	claim   *ringi.Claim
 	preview *ringi.Preview
 	noView  string
 
@@ -169,7 +170,10 @@ func (a *activation) request(at time.Time, k *ask) (*ringi.ApprovalRequested, ri
 	if !k.deciders.IsZero() {
 		ev.Deciders = k.deciders
 	}
-	ev.Digest = e.digest(s, ev, k.judged.Tool, k.input)
+	if c := s.call(k.callID); c != nil {
+		k.claim = c.claim
+	}
+	ev.Digest = e.digest(s, ev, k.judged.Tool, k.input, k.claim)
 	if e.cfg.Keyring != nil {
 		var err error
 		if ev.Signature, err = e.cfg.Keyring.SignRequest(e.storeID, ev.Digest); err != nil {
@@ -276,7 +280,7 @@ func describe(v *ringi.ApprovalRequest, s *state, ev *ringi.ApprovalRequested) {
 // digest fixes everything that a request shows and binds, as one SHA-256 over
 // length-prefixed fields: no two requests share their bytes. The nonce comes
 // first, so that an erased short input cannot be found from the digest.
-func (e *Engine) digest(s *state, ev *ringi.ApprovalRequested, tool string, input ringi.Input) string {
+func (e *Engine) digest(s *state, ev *ringi.ApprovalRequested, tool string, input ringi.Input, claim *ringi.Claim) string {
 	var room [1536]byte // most requests fit: no allocation
 	buf := room[:0]
 	buf = appendFields(buf, "ringi-request-v1", ev.Nonce, e.storeID, s.space, s.start.Thread, s.id, ev.Request, ev.Call, string(ev.Ask),
@@ -300,6 +304,9 @@ func (e *Engine) digest(s *state, ev *ringi.ApprovalRequested, tool string, inpu
 		}
 	}
 	buf = append(buf, flags)
+	if c := claim; c != nil {
+		buf = appendFields(buf, "claim", c.Reason, c.Preview, c.OnBehalfOf)
+	}
 	buf = binary.BigEndian.AppendUint64(buf, uint64(ev.CreatedAt.UnixMicro()))
 	buf = binary.BigEndian.AppendUint64(buf, uint64(ev.ExpiresAt.UnixMicro()))
 	buf = binary.BigEndian.AppendUint64(buf, uint64(ev.UseBy))
@@ -337,6 +344,7 @@ func (e *Engine) view(ctx context.Context, s *state, r *request) ringi.ApprovalR
 		v.Call.Input = e.inputOf(r)
 	}
 	describe(&v, s, r.ev)
+	v.Claim = r.call.claim
 	v.State, v.ProposalWaits = r.state, r.proposal != nil
 	if d := r.decided; d != nil {
 		v.DecidedAt, v.DecidedBy = d.At, d.By.ID

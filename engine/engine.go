@@ -61,6 +61,10 @@ type Config struct {
 	Floor ringi.Approval
 	// ForbidAnswers takes answers away that tools allow (edit, respond).
 	ForbidAnswers []ringi.Answer
+	// ForeignTools takes calls of tools that nobody registered, from agents'
+	// clients over [ringi.CallService]: each asks a person, and is shown as its
+	// client's own (see [ringi.ForeignName]). Off in the zero value.
+	ForeignTools bool
 	// FourEyes says where no initiator may approve. Zero: nowhere.
 	FourEyes FourEyes
 	// Keyring signs requests and decisions and authenticates commits. nil works

@@ -28,7 +28,8 @@ type state struct {
 	cancel   *ringi.CancelRequested
 	finished *ringi.RunFinished
 	usage    ringi.Usage
-	calls    int // judged so far, budgets span a suspension
+	calls    int               // judged so far, budgets span a suspension
+	refs     map[string]string // calls of a gate, by their client's own names
 	firstAt  time.Time
 	heads    []ringi.Record // as read, to find a commit that reported failure
 }
@@ -43,7 +44,8 @@ type turn struct {
 type call struct {
 	step, pos int
 	judged    *ringi.JudgedCall
-	input     ringi.Input // what would run: the model's, or a person's
+	claim     *ringi.Claim // of a foreign loop
+	input     ringi.Input  // what would run: the model's, or a person's
 	started   []*ringi.ToolStarted
 	startedAt time.Time // of the newest start
 	starts    int       // all of them, those that were settled too
@@ -195,9 +197,16 @@ func (s *state) applyJudged(b *ringi.CallJudged) string {
 	t, block := foldedTurn(1)
 	t.ev = &ringi.ModelResponded{Step: b.Number}
 	block[0].judgedAs(b.Number, 0, &b.Call)
+	block[0].claim = b.Claim
 	t.calls[0] = &block[0]
 	s.turns = append(s.turns, t)
 	s.calls++
+	if b.Ref != "" {
+		if s.refs == nil {
+			s.refs = map[string]string{}
+		}
+		s.refs[b.Ref] = b.Call.ID
+	}
 	return ""
 }
 

@@ -39,6 +39,7 @@ type inFlight struct {
 	since time.Time     // in the store's time
 	limit time.Duration
 	a     *activation // of a call that Do runs, to cut it
+	nth   int         // which start of the call it is
 }
 
 // Gate opens the gate of a run, or opens it again: by run.ID, or as the open
@@ -228,7 +229,7 @@ func (g *Gate) Judge(ctx context.Context, call ringi.ToolCall) (Judged, error) {
 	if err != nil {
 		return Judged{}, err
 	}
-	c, err := g.judge(ctx, call)
+	c, err := g.judge(ctx, wish{ToolCall: call})
 	if err != nil {
 		return Judged{}, fmt.Errorf("judge call of tool %q: %w", call.Tool, err)
 	}
@@ -277,10 +278,10 @@ func (g *Gate) Start(ctx context.Context, callID string) (Started, error) {
 	if err != nil {
 		return Started{}, err
 	}
-	c, err := g.judge(ctx, ringi.ToolCall{ID: callID})
+	c, err := g.judge(ctx, wish{ToolCall: ringi.ToolCall{ID: callID}})
 	if err == nil {
 		var s Started
-		if s, err = g.start(ctx, c, false); err == nil {
+		if s, err = g.start(ctx, c, false, false); err == nil {
 			return s, nil
 		}
 	}
@@ -302,7 +303,7 @@ func (g *Gate) Finish(ctx context.Context, s Started, r ringi.ToolResult) error 
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if err := g.finish(ctx, s, out); err != nil {
+	if err := g.finish(ctx, s.grant.callID, s.nth, s.flight, out); err != nil {
 		return fmt.Errorf("finish call %s: %w", s.grant.callID, err)
 	}
 	return nil

@@ -15,8 +15,15 @@ import (
 // The life of one call of a gate: judge, then look at what became of it, start
 // and finish. Everything here holds Gate.mu.
 
+// wish is a call as a loop gives it.
+type wish struct {
+	ringi.ToolCall
+	claim *ringi.Claim
+	ref   string // the loop's own name for it; empty: it comes once
+}
+
 // judge judges a new call, or looks at a known one.
-func (g *Gate) judge(ctx context.Context, call ringi.ToolCall) (*call, error) {
+func (g *Gate) judge(ctx context.Context, call wish) (*call, error) {
 	if err := g.refresh(ctx); err != nil {
 		return nil, err
 	}
@@ -27,10 +34,19 @@ func (g *Gate) judge(ctx context.Context, call ringi.ToolCall) (*call, error) {
 	if c == nil {
 		return nil, fmt.Errorf("call %s: %w", call.ID, ringi.ErrNotFound)
 	}
-	if err := c.isThat(call); err != nil {
+	if err := c.isThat(call.ToolCall); err != nil {
 		return nil, err
 	}
 	return g.look(ctx, c)
+}
+
+// known is the call that was judged for the same wish before, or nil.
+func (g *Gate) known(given wish) *call {
+	id, ok := g.a.s.refs[given.ref]
+	if !ok {
+		return nil
+	}
+	return g.a.s.call(id)
 }
 
 // isThat refuses a known id with another tool or other bytes. A loop may give
@@ -67,9 +83,15 @@ func (g *Gate) refresh(ctx context.Context) error {
 var errMoved = errors.New("the run has moved")
 
 // first judges a new call and commits it.
-func (g *Gate) first(ctx context.Context, given ringi.ToolCall) (*call, error) {
+func (g *Gate) first(ctx context.Context, given wish) (*call, error) {
 	a := g.a
 	for range 1000 {
+		if c := g.known(given); c != nil {
+			if err := c.isThat(ringi.ToolCall{ID: c.judged.ID, Tool: given.Tool, Input: given.Input}); err != nil {
+				return nil, err
+			}
+			return g.look(ctx, c)
+		}
 		if err := g.mayGoOn(ctx); err != nil {
 			return nil, err
 		}
@@ -158,16 +180,17 @@ func (g *Gate) step(n int) *stepping {
 
 // judgeNew gives a new call its verdict, and prepares the question that
 // follows from it.
-func (g *Gate) judgeNew(ctx context.Context, n int, given ringi.ToolCall) (*ringi.CallJudged, *ask, error) {
+func (g *Gate) judgeNew(ctx context.Context, n int, given wish) (*ringi.CallJudged, *ask, error) {
 	a, st := g.a, g.step(n)
 	a.info.Step = n
-	ev := &ringi.CallJudged{Number: n, Call: ringi.JudgedCall{ID: callID(a.id, n, 0), ModelID: given.ModelID, Tool: given.Tool, Input: given.Input}}
+	ev := &ringi.CallJudged{Number: n, Ref: given.ref, Call: ringi.JudgedCall{ID: callID(a.id, n, 0), ModelID: given.ModelID, Tool: given.Tool,
+		Input: given.Input}, Claim: given.claim}
 	c := &ev.Call
 	j := a.judging(st)
 	j.judge(ctx, c, 0)
 	var k *ask
 	if c.Asks != "" {
-		k = &ask{callID: c.ID, judged: c, step: n, kind: c.Asks, verdict: c.Verdict, input: c.Input}
+		k = &ask{callID: c.ID, judged: c, step: n, kind: c.Asks, verdict: c.Verdict, input: c.Input, claim: given.claim}
 		a.preview(ctx, k)
 	}
 	return ev, k, a.stopped(ctx) // functions that were asked under an ended context have not spoken
@@ -257,7 +280,8 @@ func (e *Engine) repeatable(c *call) bool {
 // flies reports whether a call runs: here, or, within its time, elsewhere.
 func (g *Gate) flies(c *call) bool {
 	if f := g.here[c.judged.ID]; f != nil {
-		if f.a != nil || f.limit <= 0 || !g.late(f.since, f.limit) {
+		is := f.a != nil || f.nth == c.starts && !c.again // another process may have finished it, and more
+		if is && (f.a != nil || f.limit <= 0 || !g.late(f.since, f.limit)) {
 			return true
 		}
 		g.landed(c.judged.ID, f)
@@ -330,14 +354,15 @@ func (g *Gate) put(ctx context.Context, c *call) error {
 }
 
 // start starts a call that was judged. just says that it was judged in the
-// same moment: policy is then not asked twice.
-func (g *Gate) start(ctx context.Context, c *call, just bool) (Started, error) {
+// same moment: policy is then not asked twice. A start on record is committed
+// whatever the tool is: without it two processes could start the same read.
+func (g *Gate) start(ctx context.Context, c *call, just, onRecord bool) (Started, error) {
 	a, id := g.a, c.judged.ID
 	for range 100 {
 		if err := g.mayStart(c); err != nil {
 			return Started{}, err
 		}
-		s, ok, err := g.grant(ctx, c, just)
+		s, ok, err := g.grant(ctx, c, just, onRecord)
 		if err != nil || ok {
 			return s, err
 		}
@@ -357,7 +382,7 @@ func (g *Gate) mayStart(c *call) error {
 	case r != nil:
 		return &ringi.WaitingError{Request: g.e.view(context.Background(), g.a.s, r)}
 	case g.flies(c):
-		return fmt.Errorf("%w: the call is in flight", ringi.ErrBusy)
+		return &ringi.StartedError{CallID: c.judged.ID, Attempt: c.starts, At: c.startedAt}
 	}
 	return nil
 }
@@ -375,7 +400,7 @@ func (c *call) waitsFor() *request {
 
 // grant makes the grant of a call and commits its start. It reports false
 // where the state moved instead.
-func (g *Gate) grant(ctx context.Context, c *call, just bool) (Started, bool, error) {
+func (g *Gate) grant(ctx context.Context, c *call, just, onRecord bool) (Started, bool, error) {
 	a := g.a
 	tool, ok := a.e.reg.Tool(c.judged.Tool)
 	if !ok {
@@ -397,7 +422,7 @@ func (g *Gate) grant(ctx context.Context, c *call, just bool) (Started, bool, er
 		return Started{}, false, fmt.Errorf("call %s: %w", c.judged.ID, ringi.ErrConflict)
 	}
 	gr.effect = tool.RunEffect()
-	gr.start = gr.start || gr.effect != ringi.ReadOnly
+	gr.start = gr.start || onRecord || gr.effect != ringi.ReadOnly
 	return g.begin(ctx, c, gr)
 }
 
@@ -419,7 +444,7 @@ func (g *Gate) begin(ctx context.Context, c *call, gr grant) (Started, bool, err
 		at = s.begun
 	}
 	now := a.s.call(gr.callID)
-	s.flight, s.nth = &inFlight{done: make(chan struct{}), since: at, limit: a.timeOf(now)}, now.starts
+	s.flight, s.nth = &inFlight{done: make(chan struct{}), since: at, limit: a.timeOf(now), nth: now.starts}, now.starts
 	g.here[gr.callID] = s.flight
 	return s, true, nil
 }
@@ -468,26 +493,34 @@ func answerOf(callID string, r ringi.ToolResult) (outcome, error) {
 	return outcome{fin: f}, nil
 }
 
-// finish commits what came of a started call.
-func (g *Gate) finish(ctx context.Context, s Started, out outcome) error {
-	a, id := g.a, s.grant.callID
+// lateError says that a call was given up before its result came, and how it
+// stands.
+type lateError struct{ error }
+
+func (e *lateError) Unwrap() []error { return []error{e.error, ringi.ErrLate} }
+
+// finish commits what came of the nth start of a call.
+func (g *Gate) finish(ctx context.Context, id string, nth int, flight *inFlight, out outcome) error {
+	a := g.a
 	ctx = context.WithoutCancel(ctx) // what was started is recorded, whoever has gone
-	mine := g.here[id] == nil || g.here[id] == s.flight
-	g.landed(id, s.flight)
+	mine := g.here[id] == nil || g.here[id] == flight
+	g.landed(id, flight)
 	if err := g.refresh(ctx); err != nil {
 		g.keepLate(id, out)
 		return fmt.Errorf("record result: %w", err)
 	}
 	c := a.s.call(id)
-	if r := c.waitsFor(); c.result != nil || r != nil || !mine || c.starts != s.nth || c.lost {
+	if r := c.waitsFor(); c.result != nil || r != nil || !mine || c.starts != nth || c.lost {
 		g.keepLate(id, out) // it was given up
 		switch {
 		case c.result != nil:
 			return &ringi.ResultError{Result: *c.result}
 		case r != nil:
-			return &ringi.WaitingError{Request: g.e.view(ctx, a.s, r)}
+			return &lateError{&ringi.WaitingError{Request: g.e.view(ctx, a.s, r)}}
+		case c.starts == nth:
+			return &lateError{fmt.Errorf("%w: nobody knew what became of the call", ringi.ErrBusy)}
 		}
-		return fmt.Errorf("%w: the call was started again", ringi.ErrBusy)
+		return &ringi.StartedError{CallID: id, Attempt: c.starts, At: c.startedAt}
 	}
 	if out.unknown != "" && len(c.started) == 0 {
 		// A read that nobody was asked about: it may be called again, so nobody is asked what became of it.

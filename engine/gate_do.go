@@ -72,14 +72,14 @@ func (g *Gate) take(ctx context.Context, given ringi.ToolCall) (Started, *ringi.
 	if err != nil {
 		return Started{}, nil, err
 	}
-	c, err := g.judge(ctx, given)
+	c, err := g.judge(ctx, wish{ToolCall: given})
 	if err != nil {
 		return Started{}, nil, err
 	}
 	if c.result == nil && c.waitsFor() == nil && g.flies(c) {
 		return Started{call: c.toolCall()}, nil, errFlies
 	}
-	s, err := g.start(ctx, c, given.ID == "")
+	s, err := g.start(ctx, c, given.ID == "", false)
 	if has, ok := errors.AsType[*ringi.ResultError](err); ok {
 		return Started{}, &has.Result, nil
 	}
@@ -142,7 +142,7 @@ func (g *Gate) do(ctx context.Context, s Started, run func(context.Context, Star
 		if !returned { // run ended this goroutine
 			g.mu.Lock()
 			defer g.mu.Unlock()
-			g.finish(ctx, s, outcome{fin: failed(id, ringi.CodeToolError, "the tool failed")})
+			g.finish(ctx, id, s.nth, s.flight, outcome{fin: failed(id, ringi.CodeToolError, "the tool failed")})
 		}
 	}()
 	defer g.e.heart.watch(x)()
@@ -153,7 +153,7 @@ func (g *Gate) do(ctx context.Context, s Started, run func(context.Context, Star
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if err := g.finish(ctx, s, out); err != nil {
+	if err := g.finish(ctx, id, s.nth, s.flight, out); err != nil {
 		if has, ok := errors.AsType[*ringi.ResultError](err); ok {
 			return has.Result, nil
 		}

@@ -70,12 +70,19 @@ func (j *judging) known(c *ringi.JudgedCall) (ringi.Tool, bool) {
 		refuse(c, ringi.CodeUnknownTool, ringi.SourceOffer, fmt.Sprintf("unknown tool %.80q: it does not exist, nothing was executed", c.Tool))
 		return tool, false
 	}
+	if _, _, foreign := ringi.Foreign(c.Tool); foreign && !j.a.takes(c.Tool) {
+		refuse(c, ringi.CodeUnknownTool, ringi.SourceOffer, fmt.Sprintf("unknown tool %.80q: it does not exist for this client, nothing was executed", c.Tool))
+		return tool, false
+	}
 	if j.st.offer.Has(c.Tool) {
 		return tool, true
 	}
 	if r, refused := e.gatesAt(j.a.asOf()).Refuses(c.Tool, j.a.info, j.st.zone); refused {
 		refuse(c, ringi.CodeNotOffered, ringi.SourceOffer, "not offered, not executed: "+string(r.Reason))
 		return tool, false
+	}
+	if j.a.takes(c.Tool) {
+		return tool, true // no offer lists it
 	}
 	if j.a.s.start.Unattended != ringi.Attended {
 		refuse(c, ringi.CodeUnattended, ringi.SourceUnattended, "not executed: the tool needs a person, and nobody is there to ask")

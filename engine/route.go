@@ -116,12 +116,9 @@ func (r *Router) Enqueue(ctx context.Context, start ringi.RunStart) (*ringi.Resu
 // Resume goes on with a run, by its agent's engine. A run of an agent that is
 // not here is ErrPolicyMissing, and stays as it is.
 func (r *Router) Resume(ctx context.Context, runID string) (*ringi.Result, error) {
-	e, err := r.of(ctx, runID)
+	e, err := r.here(ctx, runID)
 	if err != nil {
-		return nil, err
-	}
-	if e == r.bare {
-		return nil, fmt.Errorf("resume run %s: %w: its agent is not here", runID, ringi.ErrPolicyMissing)
+		return nil, fmt.Errorf("resume: %w", err)
 	}
 	return e.Resume(ctx, runID)
 }
@@ -231,6 +228,69 @@ func (r *Router) Extend(ctx context.Context, requestID string, until time.Time, 
 // Wait returns a request once it is settled.
 func (r *Router) Wait(ctx context.Context, requestID string) (ringi.ApprovalRequest, error) {
 	return r.bare.Wait(ctx, requestID)
+}
+
+// JudgeCall judges a call of a foreign loop, at the gate of c.Agent or of its
+// run's agent.
+func (r *Router) JudgeCall(ctx context.Context, c ringi.CallStart) (ringi.GateCall, error) {
+	if c.RunID != "" {
+		e, err := r.here(ctx, c.RunID)
+		if err != nil {
+			return ringi.GateCall{}, err
+		}
+		return e.JudgeCall(ctx, c)
+	}
+	e, err := r.agent(c.Agent)
+	if err != nil {
+		return ringi.GateCall{}, err
+	}
+	c.Agent = e.cfg.Agent
+	return e.JudgeCall(ctx, c)
+}
+
+// Call returns a call of a foreign loop as it stands.
+func (r *Router) Call(ctx context.Context, callID string) (ringi.GateCall, error) {
+	e, err := r.of(ctx, runOfCall(callID))
+	if err != nil {
+		return ringi.GateCall{}, err
+	}
+	return e.Call(ctx, callID)
+}
+
+// StartCall gives the right to run a call, once, by its run's agent.
+func (r *Router) StartCall(ctx context.Context, callID string) (ringi.ClaimedCall, error) {
+	e, err := r.here(ctx, runOfCall(callID))
+	if err != nil {
+		return ringi.ClaimedCall{}, err
+	}
+	return e.StartCall(ctx, callID)
+}
+
+// FinishCall records what came of a start, also where the agent is not here.
+func (r *Router) FinishCall(ctx context.Context, callID string, attempt int, res ringi.ToolResult) (ringi.GateCall, error) {
+	e, err := r.of(ctx, runOfCall(callID))
+	if err != nil {
+		return ringi.GateCall{}, err
+	}
+	return e.FinishCall(ctx, callID, attempt, res)
+}
+
+// CloseCalls ends the run of a gate.
+func (r *Router) CloseCalls(ctx context.Context, runID string) error {
+	e, err := r.here(ctx, runID)
+	if err != nil {
+		return err
+	}
+	return e.CloseCalls(ctx, runID)
+}
+
+// here is the engine of a run's agent; ErrPolicyMissing where none is here.
+func (r *Router) here(ctx context.Context, runID string) (*Engine, error) {
+	e, err := r.of(ctx, runID)
+	if err == nil && e == r.bare {
+		return nil, fmt.Errorf("run %s: %w: its agent is not here", runID, ringi.ErrPolicyMissing)
+	}
+	return e, err
 }
 
 // Agents lists the agents, by name.

@@ -210,7 +210,7 @@ func (e *Engine) isOpen(ctx context.Context, s *state, r *request) error {
 // verifyRequest recomputes a request's digest from the log and checks its
 // signature. A process without the key of a keyed store does not decide.
 func (e *Engine) verifyRequest(s *state, r *request) error {
-	if e.digest(s, r.ev, r.call.judged.Tool, e.inputOf(r)) != r.ev.Digest {
+	if e.digest(s, r.ev, r.call.judged.Tool, e.inputOf(r), r.call.claim) != r.ev.Digest {
 		return fmt.Errorf("%w: request %s does not match its digest", ringi.ErrCorrupt, r.ev.Request)
 	}
 	if e.cfg.Keyring == nil {

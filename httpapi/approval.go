@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -321,7 +322,7 @@ func (s *server) decide(ctx context.Context, w access.Who, v seen, r ringi.Appro
 	}
 	d := ringi.Decision{RequestID: r.ID, Digest: b.Digest, Answer: ringi.Answer(b.Answer), Input: string(b.Input), Result: b.Result, Reason: b.Reason,
 		Note: b.Note, Scope: ringi.DenyScope(b.Scope), By: w.Principal, Channel: "api", AndApprove: b.AndApprove}
-	if err := s.secondPerson(ctx, w, r, d); err != nil {
+	if err := s.fourEyes(ctx, w, r, d.Answer); err != nil {
 		return Settled{}, 0, err
 	}
 	set, err := s.Service.Decide(ctx, d)
@@ -342,22 +343,24 @@ func (s *server) decide(ctx context.Context, w access.Who, v seen, r ringi.Appro
 	return s.settled(ctx, v, set), http.StatusCreated, nil
 }
 
-// secondPerson refuses an approval where four eyes are asked for and its author
-// is not a second person: two people, not two logins (S-12). The service
-// compares ids, and the directory knows whose they are.
-func (s *server) secondPerson(ctx context.Context, w access.Who, r ringi.ApprovalRequest, d ringi.Decision) error {
-	if !r.FourEyes || d.Answer == ringi.Deny {
+// fourEyes refuses a second login of the same person, and everybody where
+// somebody who asked is not known (S-12): people are the directory's to know.
+func (s *server) fourEyes(ctx context.Context, w access.Who, r ringi.ApprovalRequest, answer ringi.Answer) error {
+	if !r.FourEyes || answer == ringi.Deny {
 		return nil
 	}
-	asked := append([]string{}, r.Initiators...)
+	asked := slices.Clone(r.Initiators)
 	if r.ProposedBy != "" {
 		asked = append(asked, r.ProposedBy)
 	}
 	second, err := s.Directory.FourEyes(ctx, asked, w.Principal)
-	if err == nil && !second {
-		err = fmt.Errorf("decide request %s: %w", r.ID, ringi.ErrNotPermitted)
+	if err != nil {
+		return err
 	}
-	return err
+	if !second {
+		return fmt.Errorf("%w: four eyes: a second person is needed, and everybody who asked must be known", ringi.ErrNotPermitted)
+	}
+	return nil
 }
 
 func (s *server) settled(ctx context.Context, v seen, set ringi.Settled) Settled {

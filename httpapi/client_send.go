@@ -206,6 +206,8 @@ func asError(res *http.Response, body []byte) (error, string) {
 	case "already-decided", "spent":
 		d := ringi.Decision{Answer: p.Answer, By: ringi.Principal{ID: p.DecidedBy}}
 		return &remoteError{&ringi.DecidedError{Decision: d, State: p.State, At: p.DecidedAt}, p}, word
+	case "call-started":
+		return &remoteError{&ringi.StartedError{Attempt: p.Attempt, At: p.StartedAt}, p}, word
 	case "invalid-input":
 		return &remoteError{&ringi.InputError{Code: p.Code, Err: p}, p}, word
 	case "too-many":

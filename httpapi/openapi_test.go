@@ -73,7 +73,7 @@ func TestOpenAPIDocumentIsValid(t *testing.T) {
 			}
 		}
 	}
-	if len(ids) != 29 {
+	if len(ids) != 34 {
 		t.Errorf("%d operations", len(ids))
 	}
 }
@@ -81,7 +81,7 @@ func TestOpenAPIDocumentIsValid(t *testing.T) {
 // Every operation of the document is served, and everything that is served is in
 // the document: what is answered fits its schema.
 func TestOpenAPIDocumentIsWhatIsServed(t *testing.T) {
-	w := newWorld(t, setting{})
+	w := newWorld(t, setting{engine: withCalls})
 	doc := w.document()
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
@@ -91,6 +91,7 @@ func TestOpenAPIDocumentIsWhatIsServed(t *testing.T) {
 	asked := func(i int) request { return w.asked("ben", run{Pending: r.Pending[i : i+1]}) }
 	q, batch, moved := asked(0), asked(1), asked(2)
 	answer := `{"digest":"` + q.Digest + `","answer":"deny"}`
+	peek := w.call("bot", `{"agent":"shop","tool":"peek","input":"{}"}`)
 	done := map[string]bool{}
 	for _, a := range []struct{ who, method, path, real, body string }{
 		{"uma", "get", "/v1/agents", "", ""},
@@ -121,6 +122,11 @@ func TestOpenAPIDocumentIsWhatIsServed(t *testing.T) {
 		{"ada", "post", "/v1/users", "", `{"id":"local:eva","name":"Eva","roles":["approver"],"teams":["money"]}`},
 		{"ada", "post", "/v1/users/{id}/disable", "/v1/users/local:eva/disable", `{}`},
 		{"uma", "post", "/v1/runs/{id}/cancel", "/v1/runs/" + r.RunID + "/cancel", `{}`},
+		{"bot", "post", "/v1/calls", "", `{"agent":"shop","tool":"wire","input":"{\"amount\":5}","claim":{"reason":"x"}}`},
+		{"bot", "get", "/v1/calls/{id}", "/v1/calls/" + peek.ID, ""},
+		{"bot", "post", "/v1/calls/{id}/start", "/v1/calls/" + peek.ID + "/start", `{}`},
+		{"bot", "post", "/v1/calls/{id}/result", "/v1/calls/" + peek.ID + "/result", `{"attempt":1,"output":"x"}`},
+		{"bot", "post", "/v1/runs/{id}/close", "/v1/runs/" + peek.RunID + "/close", `{}`},
 		{"", "get", "/v1/openapi.json", "", ""},
 	} {
 		real := a.real

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -34,6 +35,9 @@ type Problem struct {
 	ETag string `json:"etag,omitempty"`
 	// Code is what a model would be told of an input.
 	Code ringi.ResultCode `json:"code,omitempty"`
+	// Attempt and StartedAt say which start of a call was first.
+	Attempt   int       `json:"attempt,omitempty"`
+	StartedAt time.Time `json:"started_at,omitzero"`
 	// Errors are faults at places of the request.
 	Errors []Fault `json:"errors,omitempty"`
 
@@ -110,6 +114,11 @@ var table = []row{
 	{word: "already-decided", status: 409, title: "The request is decided already", errs: nil, when: "Somebody else was first, or you decided otherwise; `state`, `answer`, `decided_by` and `decided_at` say how."},
 	{word: "stale", status: 409, title: "The request shows something else now", errs: []error{ringi.ErrStale}, tell: true, when: "The digest is another, a successor took its place, or the tool or policy changed."},
 	{word: "policy-denies", status: 409, title: "Policy denies the call now", errs: []error{ringi.ErrNowDenied}, tell: true, when: "What policy would refuse now cannot be approved."},
+	{word: "call-waiting", status: 409, title: "The call waits for a person", when: "A call of a foreign loop whose approval, or outcome, is not settled."},
+	{word: "call-started", status: 409, title: "The call was started already", when: "The right to run is given once; `attempt` and `started_at` say which start was first."},
+	{word: "call-finished", status: 409, title: "The call has its result", when: "It ran, or was refused: the call says what the model is told."},
+	{word: "not-started", status: 409, title: "The call was not started so", errs: []error{ringi.ErrNotStarted}, tell: true, when: "A result for a start that never was."},
+	{word: "late", status: 410, title: "The result came late", errs: []error{ringi.ErrLate}, when: "The call was given up. What came is kept for whoever says what became of it."},
 	{word: "busy", status: 409, title: "The run is being worked on", errs: []error{ringi.ErrBusy, ringi.ErrLeaseLost}, when: "Another process holds the run. Try again."},
 	{word: "conflict", status: 409, title: "Somebody was first", errs: []error{ringi.ErrConflict}, when: "Others wrote at the same time, again and again. Try again."},
 	{word: "run-open", status: 409, title: "The thread has an open run", errs: []error{ringi.ErrRunOpen}, when: "A new run would overtake one that waits; see `withdraw_open`."},
@@ -155,6 +164,9 @@ func wordOf(err error) *row {
 	if first := (*ringi.DecidedError)(nil); errors.As(err, &first) && first.State != ringi.Spent {
 		word = "already-decided"
 	}
+	if !errors.Is(err, ringi.ErrLate) {
+		word = cmp.Or(word, wordOfCall(err))
+	}
 	for i := range table {
 		if table[i].word == word && word != "" {
 			return &table[i]
@@ -166,6 +178,20 @@ func wordOf(err error) *row {
 		}
 	}
 	return &table[len(table)-1]
+}
+
+// wordOfCall is the line of what a call of a foreign loop is refused with.
+func wordOfCall(err error) string {
+	if w := (*ringi.WaitingError)(nil); errors.As(err, &w) {
+		return "call-waiting"
+	}
+	if has := (*ringi.ResultError)(nil); errors.As(err, &has) {
+		return "call-finished"
+	}
+	if first := (*ringi.StartedError)(nil); errors.As(err, &first) {
+		return "call-started"
+	}
+	return ""
 }
 
 // problemOf turns an error into what who is told of it.
@@ -186,6 +212,9 @@ func problemOf(who access.Who, err error) *Problem {
 	}
 	if input := (*ringi.InputError)(nil); errors.As(err, &input) {
 		p.Code = input.Code
+	}
+	if first := (*ringi.StartedError)(nil); errors.As(err, &first) {
+		p.Attempt, p.StartedAt = first.Attempt, first.At
 	}
 	if limit := (*access.LimitError)(nil); errors.As(err, &limit) {
 		p.header.Set("Retry-After", seconds(limit.After))

@@ -43,6 +43,7 @@ func (s *server) routes() {
 	get(s, "/v1/users", "list-users", "List who may log in", Users{}, handle(s, s.listUsers))
 	post(s, "/v1/users", "add-user", "Add a person who may log in", User{}, 201, handle(s, s.postUser))
 	post(s, "/v1/users/{id}/disable", "disable-user", "End a person's sessions, and refuse his tokens", User{}, 200, handle(s, s.postDisable))
+	s.callRoutes()
 
 	get(s, "/v1/events", "follow-inbox", "What changes among approvals, as a stream of hints", Change{}, s.getInbox, onlyStreams)
 	s.api.OpenAPI().AddOperation(&huma.Operation{OperationID: "get-openapi", Method: http.MethodGet, Path: "/v1/openapi.json", Summary: "This document",

@@ -145,7 +145,7 @@ func (s *server) agent(ctx context.Context, w access.Who, name string, route acc
 	}
 	known := slices.ContainsFunc(agents, func(a ringi.AgentInfo) bool { return a.Name == name })
 	thing := access.Thing{Space: w.Space, Agent: name}
-	if route == access.RunsStart {
+	if route == access.RunsStart || route == access.CallsMake {
 		thing.By = []string{w.Principal.ID}
 	}
 	owner := w.OwnerOf(thing)

@@ -206,7 +206,7 @@ func (l *Log) full(b ringi.EventBody) ringi.EventBody {
 		out.Calls, out.Opaque = l.Calls(Full, b.Calls), ""
 		return &out
 	case *ringi.CallJudged:
-		return &ringi.CallJudged{Number: b.Number, Call: l.Calls(Full, []ringi.JudgedCall{b.Call})[0]}
+		return &ringi.CallJudged{Number: b.Number, Call: l.Calls(Full, []ringi.JudgedCall{b.Call})[0], Claim: claimed(l.sweep, b.Claim)}
 	case *ringi.ApprovalRequested:
 		out := *b
 		out.Input = ringi.Input(l.input(b.Call, b.Input).Text)

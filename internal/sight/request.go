@@ -38,9 +38,13 @@ type Request struct {
 	Answers      []ringi.Answer  `json:"answers,omitempty"`
 	Why          string          `json:"why,omitempty"`
 	Evidence     string          `json:"evidence,omitempty"`
-	Untrusted    bool            `json:"untrusted,omitempty"`
-	CreatedAt    time.Time       `json:"created_at"`
-	ExpiresAt    time.Time       `json:"expires_at,omitzero"`
+	// Foreign names the client whose own tool it is, which nobody registered;
+	// Claim is what the client says of the call, and nobody checked.
+	Foreign   string       `json:"foreign,omitempty"`
+	Claim     *ringi.Claim `json:"claim,omitempty"`
+	Untrusted bool         `json:"untrusted,omitempty"`
+	CreatedAt time.Time    `json:"created_at"`
+	ExpiresAt time.Time    `json:"expires_at,omitzero"`
 	// UseBy is how long an approval is good, in nanoseconds.
 	UseBy         time.Duration `json:"use_by,omitempty"`
 	ProposalWaits bool          `json:"proposal_waits,omitempty"`
@@ -70,6 +74,7 @@ func (s Sight) Request(r ringi.ApprovalRequest, agent, reason string) Request {
 	if s < Waits {
 		return Request{ID: r.ID, RunID: r.RunID, State: r.State, Kind: r.Kind}
 	}
+	out.Foreign, _, _ = ringi.Foreign(r.Call.Tool)
 	secrets := Secrets(r)
 	sweep := mask.NewSweeper(secrets)
 	if s.input() {
@@ -90,6 +95,9 @@ func (s Sight) Request(r ringi.ApprovalRequest, agent, reason string) Request {
 			p.Precondition = ""
 		}
 		out.Preview = &p
+	}
+	if s == Client || s == Full {
+		out.Claim = claimed(sweep, r.Claim)
 	}
 	if s == Client {
 		v := r.Verdict
@@ -115,6 +123,14 @@ func (s Sight) deciders(out *Request, r ringi.ApprovalRequest, sweep mask.Sweepe
 	out.PreviewError, out.Evidence = sweep.Text(r.PreviewError), sweep.Text(r.Evidence)
 	out.InputSchema, out.Initiators, out.FourEyes, out.Answers = r.InputSchema, r.Initiators, r.FourEyes, r.Answers
 	out.Untrusted, out.UseBy, out.ProposalWaits = r.Untrusted, r.UseBy, r.ProposalWaits
+}
+
+// claimed is a client's claim without what is secret.
+func claimed(sweep mask.Sweeper, c *ringi.Claim) *ringi.Claim {
+	if c == nil {
+		return nil
+	}
+	return &ringi.Claim{Reason: sweep.Text(c.Reason), Preview: sweep.Text(c.Preview), OnBehalfOf: sweep.Text(c.OnBehalfOf)}
 }
 
 // Secrets are the masked values of a request's inputs.
