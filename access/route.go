@@ -99,7 +99,7 @@ var rights = []right{
 	{route: OutcomeSettle, scope: ScopeDecide, reads: ApprovalsRead,
 		may: map[Role]Owner{RoleApprover: Asked}},
 	{route: CallsMake, scope: ScopeCall, reads: RunsRead,
-		may: map[Role]Owner{RoleUser: mine, RoleAgent: mine}},
+		may: map[Role]Owner{RoleAgent: mine}},
 	{route: ToolsRead, scope: ScopeRead, reads: ToolsRead,
 		may: map[Role]Owner{RoleUser: Own | Other, RoleAgent: Own | Other, RoleApprover: Own | Other, RoleAuditor: Own | Other | All, RoleAdmin: every}},
 	{route: Verify, scope: ScopeAudit, reads: AuditRead,
