@@ -131,6 +131,18 @@ func openParts(c agentConfig, g ground) (*parts, error) {
 			return nil, err
 		}
 	}
+	if c.Model.Kind == modelNone {
+		p.model = noModel{}
+	}
+	if c.Tools.External == "" {
+		return p, nil
+	}
+	if err := addExternal(p.registry, c.Tools.External); err != nil {
+		if p.close != nil {
+			err = errors.Join(err, p.close())
+		}
+		return nil, err
+	}
 	return p, nil
 }
 
@@ -157,7 +169,7 @@ func (p *parts) leave(names []string) ([]string, error) {
 func newAgentEngine(c agentConfig, g ground, p *parts, system string, disabled []string) (*engine.Engine, error) {
 	cfg := engine.Config{
 		Agent: c.Name, System: system, Groups: c.Groups, Store: g.store, Keyring: g.keys, Logger: g.log.With("agent", c.Name), Persons: g.persons,
-		Registry: p.registry, Model: p.model, ContextFunc: p.context, Disabled: disabled, Live: g.feed.Publish,
+		Registry: p.registry, Model: p.model, ContextFunc: p.context, Disabled: disabled, Live: g.feed.Publish, ForeignTools: c.Tools.Foreign,
 		Zone: ringi.TrustZone(c.Zone), Limits: c.Limits.limits(), Lease: serverLease,
 		RuleFloor: true, RequireApproval: c.RequireApproval,
 		Deciders: ringi.Deciders{People: c.Deciders.People, Teams: c.Deciders.Teams},

@@ -23,9 +23,11 @@ type agentConfig struct {
 	} `yaml:"model"`
 	Zone  string `yaml:"zone"`
 	Tools struct {
-		Set   string   `yaml:"set"`
-		File  string   `yaml:"file"`
-		Names []string `yaml:"names"`
+		Set      string   `yaml:"set"`
+		File     string   `yaml:"file"`
+		External string   `yaml:"external"`
+		Foreign  bool     `yaml:"foreign"`
+		Names    []string `yaml:"names"`
 	} `yaml:"tools"`
 	Groups          []string               `yaml:"groups"`
 	Limits          limitsConfig           `yaml:"limits"`
@@ -79,11 +81,13 @@ var agentKeys = []agentKey{
 	{"name", "needed", "the agent's name, in lists, log and API: letters, digits, `.`, `_` and `-`"},
 	{"system", "empty", "the system prompt"},
 	{"system_file", "none", "a file with the system prompt, in place of `system`"},
-	{"model.kind", "needed", "`scripted`: says what is recorded in `script`. `demo`: the script of the tool set's own demonstration"},
+	{"model.kind", "needed", "`scripted`: says what is recorded in `script`. `demo`: the script of the tool set's own demonstration. `none`: the agent's loop is elsewhere, and asks by `POST /v1/calls`"},
 	{"model.script", "none", "for `scripted`: recorded conversations, one JSON object a line, as `ringi replay` reads them. A run belongs to the conversation whose id is its thread's"},
 	{"zone", "needed", "the model's trust zone: `local`, `private_hosted`, `external_eu` or `external_global`"},
 	{"tools.set", "none", "a set of tools that is built in: `backoffice`, that of `ringi demo`, or `shop`, the small shop of `ringi try`"},
 	{"tools.file", "none", "a file of tool definitions, a JSON array, in place of `set`; each declares its effect. With a scripted model they answer what is recorded"},
+	{"tools.external", "none", "a file of tool definitions, a JSON array (`name`, `description`, `input_schema`, `effect`, `data_class`, `allow_edit`, `timeout` and so on): tools that a foreign loop runs, after `POST /v1/calls` let it"},
+	{"tools.foreign", "false", "takes calls of tools that nobody registered from agents' clients, by `POST /v1/calls`: each asks a person, and is shown as `ext:client/tool`. Its class is `secret_adjacent`, so that the zone must be `local`"},
 	{"tools.names", "all of them", "the tools of the set or file that the agent has. One that it could never be offered is an error"},
 	{"groups", "all", "the tool groups that the agent's runs have"},
 	{"limits.steps", "10", "model calls of a run"},
@@ -141,10 +145,10 @@ func (a *agentConfig) check() error {
 		return fmt.Errorf("zone: unknown value %q: say local, private_hosted, external_eu or external_global", a.Zone)
 	case a.Tools.Set != "" && a.Tools.File != "":
 		return errors.New("tools: say set or file")
-	case a.Tools.Set == "" && a.Tools.File == "" && len(a.Tools.Names) > 0:
+	case a.Tools.Set == "" && a.Tools.File == "" && a.Tools.External == "" && len(a.Tools.Names) > 0:
 		return errors.New("tools.names: of which set or file?")
 	}
-	for _, check := range []func() error{a.checkModel, a.checkPolicy, a.checkTimes} {
+	for _, check := range []func() error{a.checkModel, a.checkExternal, a.checkPolicy, a.checkTimes} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -162,8 +166,12 @@ func (a *agentConfig) checkModel() error {
 		if a.Model.Script != "" || a.Tools.Set == "" {
 			return errors.New("model: the demo is that of tools.set, without a script")
 		}
+	case modelNone:
+		if a.Model.Script != "" {
+			return errors.New("model.script: without a model nobody says it")
+		}
 	default:
-		return fmt.Errorf("model.kind: unknown value %q: say scripted or demo", a.Model.Kind)
+		return fmt.Errorf("model.kind: unknown value %q: say scripted, demo or none", a.Model.Kind)
 	}
 	return nil
 }

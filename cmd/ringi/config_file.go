@@ -143,7 +143,7 @@ func (c *config) paths() []*string {
 	out = append(out, c.Notify.paths()...)
 	for i := range c.Agents {
 		a := &c.Agents[i]
-		out = append(out, &a.SystemFile, &a.Model.Script, &a.Tools.File)
+		out = append(out, &a.SystemFile, &a.Model.Script, &a.Tools.File, &a.Tools.External)
 	}
 	return out
 }
