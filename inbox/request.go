@@ -25,6 +25,7 @@ type requestBody struct {
 	Author   string // of a change
 	Preview  *previewView
 	Why      why
+	Claims   []claimed // a client's, from outside
 	Rule     rule
 	Before   before
 	Can      can
@@ -139,6 +140,7 @@ func (in *inbox) fillRequest(ctx context.Context, who access.Who, s seen, hide *
 	if err != nil {
 		return err
 	}
+	b.Claims = claimsOf(s.Claim, hide)
 	b.Why = whyOf(events, s.ApprovalRequest, hide)
 	b.History = in.historyOf(ctx, events, s.ApprovalRequest, hide)
 	if b.Can.Reassign {

@@ -63,6 +63,12 @@ func sentenceOf(r ringi.ApprovalRequest, agent string) sentence {
 	if s.Tool == "" {
 		s.Tool = escape.Line(r.Call.Tool)
 	}
+	if client, _, foreign := ringi.Foreign(r.Call.Tool); foreign {
+		s.Tool = escape.Line(r.Call.Tool)
+		if r.Kind != ringi.KindOutcome {
+			return foreignSentence(escape.Line(client), s)
+		}
+	}
 	switch r.Kind {
 	case ringi.KindInput, ringi.KindApprovalAndInput:
 		s.Verb, s.Rest = "needs values from a person for", "before it can run"
@@ -103,6 +109,7 @@ func chipsOf(r ringi.ApprovalRequest, flags []string) []chip {
 	}
 	t := r.Tool
 	put(r.Kind == ringi.KindOutcome, "danger", "Outcome unknown")
+	put(isForeign(r), "danger", "From outside: nobody registered this tool")
 	put(t.Remote == nil && t.Effect == ringi.NonIdempotentWrite, "danger", "Change: twice is twice")
 	put(t.Remote == nil && t.Effect == ringi.IdempotentWrite, "warn", "Change: twice is once")
 	put(t.Remote == nil && t.Effect == ringi.ReadOnly, "calm", "Reads only")
@@ -124,7 +131,7 @@ func chipsOf(r ringi.ApprovalRequest, flags []string) []chip {
 
 // risky requests are not for one key, and not for a batch.
 func risky(r ringi.ApprovalRequest, flags []string) bool {
-	return r.Untrusted || r.Tool.Remote != nil || len(flags) > 0 || r.Kind == ringi.KindOutcome
+	return r.Untrusted || isForeign(r) || r.Tool.Remote != nil || len(flags) > 0 || r.Kind == ringi.KindOutcome
 }
 
 // sum is an amount of money, and the field that it was read from.
