@@ -108,8 +108,10 @@ type CallBody struct {
 	Agent  string `json:"agent,omitempty" doc:"The agent; empty where there is one."`
 	RunID  string `json:"run_id,omitempty" doc:"A run of your calls to go on with. Without run_id and thread a run begins."`
 	Thread string `json:"thread,omitempty" doc:"A thread of your own to go on with."`
-	Tool   string `json:"tool" minLength:"1" maxLength:"128" doc:"A tool that the agent registers as external, or a name of your own, which is shown as ext:client/tool."`
-	Input  string `json:"input" doc:"The text of the call's arguments, byte for byte as the model wrote it: a string, not an object."`
+	// Conversation stands in place of both for a loop that keeps no ids of ours.
+	Conversation string `json:"conversation,omitempty" maxLength:"200" doc:"A name of your own, in place of run_id and thread: calls under the same name share an open run."`
+	Tool         string `json:"tool" minLength:"1" maxLength:"128" doc:"A tool that the agent registers as external, or a name of your own, which is shown as ext:client/tool."`
+	Input        string `json:"input" doc:"The text of the call's arguments, byte for byte as the model wrote it: a string, not an object."`
 	// ModelID is kept to answer the model.
 	ModelID string       `json:"model_id,omitempty" maxLength:"512" doc:"The model's own id of the call."`
 	Zone    string       `json:"zone,omitempty" enum:"local,private_hosted,external_eu,external_global" doc:"The trust zone of the loop's model; the less trusted of it and the agent's counts."`
@@ -171,6 +173,10 @@ func (s *server) callStart(ctx context.Context, w access.Who, key string, b Call
 	var v seen
 	var err error
 	switch {
+	case b.Conversation != "" && b.RunID+b.Thread != "":
+		return out, v, fmt.Errorf("%w: say conversation, or run_id and thread", errUnread)
+	case b.Conversation != "":
+		out.Thread = "thr_" + derived("ringi-call-conversation-v1", w.Principal.ID, b.Agent+"\n"+b.Conversation)
 	case b.RunID != "":
 		if v, err = s.run(ctx, w, b.RunID, access.CallsMake); err == nil && b.Agent != "" && b.Agent != v.agent {
 			err = fmt.Errorf("%w: the run is another agent's", errUnread)
@@ -221,15 +227,15 @@ func (s *server) ownCall(ctx context.Context, w access.Who, id string) (ringi.Ga
 	return c, v, err
 }
 
-// callAsItStands answers with a call, once it waits for nothing more or the
-// time is over.
+// callAsItStands answers with a call, once it waits for nothing more, or for
+// something else, or the time is over.
 func (s *server) callAsItStands(ctx context.Context, w access.Who, id, wait string) (*answer, error) {
 	c, _, err := s.ownCall(ctx, w, id)
 	if err != nil {
 		return nil, err
 	}
 	if wait != "" {
-		seq := int64(-1)
+		first, seq := c.State, int64(-1)
 		err = s.poll(ctx, w, wait, func(ctx context.Context, w access.Who) (bool, error) {
 			row, err := s.Service.Row(ctx, c.RunID)
 			if err != nil || row.Seq == seq {
@@ -241,7 +247,7 @@ func (s *server) callAsItStands(ctx context.Context, w access.Who, id, wait stri
 				return false, err
 			}
 			c = now
-			return c.State != ringi.CallWaits && c.State != ringi.CallRunning, nil
+			return c.State != first || c.State != ringi.CallWaits && c.State != ringi.CallRunning, nil
 		})
 		if err != nil {
 			return nil, err

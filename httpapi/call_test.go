@@ -263,6 +263,23 @@ func TestCallsAreIdempotent(t *testing.T) {
 	}
 }
 
+// A name of the client's own is one open run, without an id of ours, and nobody
+// else's.
+func TestCallsOfAConversation(t *testing.T) {
+	w := newCallWorld(t)
+	body := `{"agent":"shop","conversation":"order 17","tool":"peek","input":"{}"}`
+	a, b, other := w.call("bot", body), w.call("bot", body), w.call("crm", body)
+	if a.RunID != b.RunID || a.ID == b.ID || other.RunID == a.RunID {
+		t.Errorf("%+v %+v %+v", a, b, other)
+	}
+	if got := w.do("bot", "POST", "/v1/runs/"+a.RunID+"/close", `{}`); got.status != 200 {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	if c := w.call("bot", body); c.RunID == a.RunID || c.Thread != a.Thread {
+		t.Errorf("after its end: %+v", c)
+	}
+}
+
 // S-11: claimed a hundred times at once, one gets it.
 func TestS11_AHundredClaimsOverHTTP(t *testing.T) {
 	w := newCallWorld(t, func(c *engine.Config) {})
@@ -411,6 +428,7 @@ func TestCallsThatMakeNoSense(t *testing.T) {
 		"a wait that is long":    {"/v1/calls?wait=1h", `{"tool":"peek","input":"{}"}`, 422, "invalid-request"},
 		"a claim that is large":  {"/v1/calls", `{"agent":"shop","tool":"peek","input":"{}","claim":{"reason":"` + strings.Repeat("x", 8<<10+1) + `"}}`, 413, "too-large"},
 		"another agent's run":    {"/v1/calls", `{"agent":"other","tool":"peek","input":"{}","run_id":"` + c.RunID + `"}`, 422, "invalid-request"},
+		"two names of a run":     {"/v1/calls", `{"tool":"peek","input":"{}","conversation":"c","run_id":"` + c.RunID + `"}`, 422, "invalid-request"},
 		"no attempt":             {"/v1/calls/" + c.ID + "/result", `{"output":"x"}`, 422, "invalid-request"},
 		"output and error":       {"/v1/calls/" + c.ID + "/result", `{"attempt":1,"output":"x","error":"y"}`, 422, "invalid-request"},
 		"not done and unknown":   {"/v1/calls/" + c.ID + "/result", `{"attempt":1,"not_done":true,"unknown":true}`, 422, "invalid-request"},
