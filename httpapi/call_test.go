@@ -3,6 +3,8 @@ package httpapi_test
 import (
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -20,7 +22,7 @@ import (
 // tools, and of what nobody registered.
 func withCalls(c *engine.Config) {
 	for _, t := range []ringi.Tool{
-		{Name: "wire", Description: "Wires money.", Effect: ringi.NonIdempotentWrite, AllowEdit: true, AllowRespond: true, Timeout: 200 * time.Millisecond, InputSchema: refundSchema},
+		{Name: "wire", Description: "Wires money.", Effect: ringi.NonIdempotentWrite, AllowEdit: true, AllowRespond: true, Timeout: 10 * time.Second, InputSchema: refundSchema},
 		{Name: "peek", Effect: ringi.ReadOnly, Timeout: time.Minute},
 	} {
 		if err := c.Registry.AddExternal(t); err != nil {
@@ -191,7 +193,7 @@ func TestCallsEndAsPeopleSay(t *testing.T) {
 // A start that nobody finishes is an unknown outcome, and a late result is
 // evidence for the person who says what happened.
 func TestCallsThatAreNotFinished(t *testing.T) {
-	w := newCallWorld(t)
+	w := newCallWorld(t, func(c *engine.Config) { c.Limits.ToolTimeout = 300 * time.Millisecond })
 	c := w.call("bot", wire5)
 	w.settle(c, `{"answer":"approve"}`)
 	w.claim("bot", c.ID)
@@ -487,6 +489,40 @@ func TestClientCalls(t *testing.T) {
 	w.must(bot.CloseCalls(ctx, c.RunID))
 	if _, err := bot.Call(ctx, "call_none_1_0"); !errors.Is(err, ringi.ErrNotFound) {
 		t.Errorf("%v", err)
+	}
+}
+
+// The commands of docs/calls.md do what the page says.
+func TestCommandsOfTheCallsPage(t *testing.T) {
+	shell := foreign(t, "sh")
+	if out, _ := exec.Command(foreign(t, "curl"), "--help", "all").Output(); !strings.Contains(string(out), "--json") {
+		t.Skip("this curl has no --json (7.82): the page's commands are not tried")
+	}
+	page, err := os.ReadFile("../docs/calls.md")
+	w := newCallWorld(t)
+	w.must(err)
+	env := append(os.Environ(), "URL="+w.url, "LOOP="+w.token["bot"])
+	var outs []string
+	for i, block := range strings.Split(string(page), "```sh\n")[1:] {
+		command, _, _ := strings.Cut(block, "```")
+		cmd := exec.Command(shell, "-c", command)
+		cmd.Env = env
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%s: %v", command, err)
+		}
+		outs = append(outs, string(out))
+		if i == 0 {
+			var c httpapi.LoopCall
+			reply{body: string(out)}.into(t, &c)
+			w.settle(c, `{"answer":"approve"}`)
+			env = append(env, "CALL="+c.ID, "RUN="+c.RunID)
+		}
+	}
+	for i, want := range []string{`"state":"waiting"`, `"state":"run"`, `"input":"{\"amount\": 5}"`, `"text":"wired 5"`, `"status":"completed"`} {
+		if i >= len(outs) || !strings.Contains(outs[i], want) {
+			t.Errorf("command %d does not answer %s: %q", i, want, outs)
+		}
 	}
 }
 
