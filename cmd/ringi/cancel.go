@@ -24,8 +24,8 @@ func newCancelCommand(e *env) *cobra.Command {
 		Example: "  ringi cancel run_01k… --reason \"no longer needed\" --store sqlite:ringi.db",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.asPerson(cmd.Context(), e.deciding, func(s *session, by ringi.Principal) error {
-				return e.cancel(cmd.Context(), s, args[0], by, reason, now)
+			return e.at(cmd.Context(), e.settling, func(d desk) error {
+				return e.cancel(cmd.Context(), d, args[0], reason, now)
 			})
 		},
 	}
@@ -34,11 +34,11 @@ func newCancelCommand(e *env) *cobra.Command {
 	return cmd
 }
 
-func (e *env) cancel(ctx context.Context, s *session, run string, by ringi.Principal, reason string, now bool) error {
-	if err := s.engine.Cancel(ctx, run, by, reason, now); err != nil {
+func (e *env) cancel(ctx context.Context, d desk, run, reason string, now bool) error {
+	if err := d.Cancel(ctx, run, d.typist(), reason, now); err != nil {
 		return err
 	}
-	row, err := s.store.Row(ctx, e.space, run)
+	row, err := d.Row(ctx, run)
 	if err != nil {
 		return fmt.Errorf("read run: %w", err)
 	}

@@ -30,35 +30,31 @@ func (c *consent) flags(cmd *cobra.Command) {
 // authored makes a decision of the person who types, on a request as read.
 type authored func(ringi.ApprovalRequest, ringi.Principal) ringi.Decision
 
-// answer is what is on its way to the store.
+// answer is what is on its way.
 type answer struct {
-	session  *session
+	desk     desk
 	request  ringi.ApprovalRequest
 	decision ringi.Decision
 }
 
-// answering opens the store, reads the request, and makes the decision of the
-// person who types. The caller closes the session.
+// answering opens the desk, reads the request, and makes the decision of the
+// person who types. The caller closes the desk.
 func (e *env) answering(ctx context.Context, id, digest string, say authored) (*answer, error) {
-	by, err := person()
+	at, err := e.settling(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s, err := e.deciding(ctx)
+	r, err := e.request(ctx, at, id)
 	if err != nil {
+		at.close()
 		return nil, err
 	}
-	r, err := e.request(ctx, s, id)
-	if err != nil {
-		s.close()
-		return nil, err
-	}
-	d := say(r, by)
+	d := say(r, at.typist())
 	d.Channel = "cli"
 	if digest != "" {
 		d.Digest = digest
 	}
-	return &answer{s, r, d}, nil
+	return &answer{at, r, d}, nil
 }
 
 // settle asks, where the answer lets something happen, records it and says
@@ -74,7 +70,7 @@ func (e *env) settle(ctx context.Context, id string, c consent, question string,
 	if err != nil {
 		return err
 	}
-	defer a.session.close()
+	defer a.desk.close()
 	if err := e.agree(ctx, a, c, question); err != nil {
 		return err
 	}
@@ -85,11 +81,11 @@ func (e *env) settle(ctx context.Context, id string, c consent, question string,
 func (e *env) agree(ctx context.Context, a *answer, c consent, question string) error {
 	if c.yes {
 		a.decision.Channel = "script"
-		on, err := a.session.store.Flag(ctx, flagScripted)
+		on, err := a.desk.scripts(ctx)
 		if err != nil {
 			return err
 		}
-		if on != "on" {
+		if !on {
 			return usagef("--yes is refused: this store takes no scripted decisions. `ringi store set scripted-decisions on` lets any script of this user decide")
 		}
 		return nil
@@ -97,8 +93,15 @@ func (e *env) agree(ctx context.Context, a *answer, c consent, question string) 
 	if r := a.request; r.State != ringi.Pending || r.ProposalWaits || !r.Allows(a.decision.Answer) || r.Digest != a.decision.Digest {
 		return nil // Decide refuses it, and says why
 	}
+	shown := a.request
+	if c.reveal {
+		var err error
+		if shown, err = a.desk.reveal(ctx, shown); err != nil {
+			return err
+		}
+	}
 	page := e.paints(e.err)
-	page.request(viewOf(a.request, c.reveal), e.now())
+	page.request(viewOf(shown, c.reveal), e.now())
 	if err := page.flush(e.err); err != nil {
 		return err
 	}
@@ -123,7 +126,7 @@ func (e *env) record(ctx context.Context, a *answer) error {
 		return fmt.Errorf("decide request %s: %w: it asks for %s; answer with %s", a.request.ID, ringi.ErrAnswer,
 			kindText(a.request.Kind), answersText(requestView{ApprovalRequest: a.request}))
 	}
-	set, err := a.session.engine.Decide(ctx, a.decision)
+	set, err := a.desk.Decide(ctx, a.decision)
 	if err != nil {
 		return err
 	}

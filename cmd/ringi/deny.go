@@ -26,7 +26,7 @@ func newDenyCommand(e *env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer a.session.close()
+			defer a.desk.close()
 			return e.record(cmd.Context(), a)
 		},
 	}

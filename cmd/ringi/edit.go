@@ -109,11 +109,11 @@ func (e *env) editor() string {
 	return "vi"
 }
 
-// withoutSecret keeps the signing key from a child process (S-10).
+// withoutSecret keeps the signing key and the token from a child process (S-10).
 func withoutSecret(environ []string) []string {
 	var out []string
 	for _, v := range environ {
-		if !strings.HasPrefix(v, sign.SecretEnv+"=") {
+		if !strings.HasPrefix(v, sign.SecretEnv+"=") && !strings.HasPrefix(v, tokenEnv+"=") {
 			out = append(out, v)
 		}
 	}

@@ -26,6 +26,8 @@ type env struct {
 	store string
 	space string
 	json  bool
+	// server and tokenFile are those of --server and --token-file.
+	server, tokenFile string
 	// pause is how long a request stands on the screen before the question.
 	pause time.Duration
 	// started is set once a command line was understood and its command runs.

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/access"
+	"github.com/ringi-dev/ringi/httpapi"
 )
 
 // The exit codes of every command.
@@ -56,6 +59,8 @@ var outcomes = []struct {
 	{ringi.ErrExpired, exitFailed, "Nobody decided in time, and silence is no consent: the call does not run."},
 	{ringi.ErrWithdrawn, exitFailed, "There is nothing to decide any more."},
 	{ringi.ErrNotPermitted, exitFailed, "Somebody else has to decide: `ringi show` says who may."},
+	{ringi.ErrNoPrincipal, exitFailed, "The token is unknown there, has ended, or was revoked: `ringi token create` makes one."},
+	{access.ErrForbidden, exitFailed, "Neither the token's scopes nor its owner's roles allow it; docs/access.md has the table."},
 	{ringi.ErrAnswer, exitFailed, "`ringi show` lists the answers that the request allows."},
 	{ringi.ErrNowDenied, exitFailed, "Policy has been tightened since the request was made."},
 	{ringi.ErrFinal, exitFailed, "There is nothing to cancel any more."},
@@ -73,10 +78,17 @@ func exitCode(err error) (int, string) {
 	if err == nil {
 		return exitDone, ""
 	}
+	problem, atServer := errors.AsType[*httpapi.Problem](err)
 	for _, o := range outcomes {
 		if errors.Is(err, o.err) {
+			if atServer && problem.Status >= 500 {
+				return o.code, "That is for who runs the server; its log says more."
+			}
 			return o.code, o.sentence
 		}
+	}
+	if limit, ok := errors.AsType[*access.LimitError](err); ok {
+		return exitFailed, "Wait " + max(limit.After, time.Second).String() + " and try again."
 	}
 	if e, ok := errors.AsType[*exitError](err); ok {
 		return e.code, ""

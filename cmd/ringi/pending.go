@@ -76,12 +76,12 @@ type pendingPage struct {
 }
 
 func (e *env) pending(ctx context.Context, q ringi.RequestQuery) error {
-	s, err := e.reading(ctx)
+	d, err := e.looking(ctx)
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	page, err := s.engine.Requests(ctx, q)
+	defer d.close()
+	page, err := d.Requests(ctx, q)
 	if err != nil {
 		return err
 	}

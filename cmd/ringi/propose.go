@@ -22,7 +22,7 @@ func (e *env) propose(ctx context.Context, id, digest string, proposal func(ring
 	if err != nil {
 		return err
 	}
-	defer a.session.close()
+	defer a.desk.close()
 	if failed != nil {
 		return failed
 	}

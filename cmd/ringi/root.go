@@ -54,7 +54,8 @@ const rootLong = `Ringi is an agent loop in which no tool call runs that nobody 
 decides, people approve, and what was approved is exactly what runs, once.
 
 This command lists and settles the requests of runs that wait, from another
-process than the one that runs them, and checks the log.
+process than the one that runs them, and checks the log: over the file of a
+store (--store), or at a server (--server, with a token in RINGI_TOKEN).
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 waiting for a person,
 4 verification failed.`
@@ -82,6 +83,8 @@ func newRootCommand(e *env) *cobra.Command {
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&e.store, "store", "", "the store: sqlite:FILE (default $RINGI_STORE)")
+	flags.StringVar(&e.server, "server", "", "a server in place of a store: https://HOST[:PORT] (default $RINGI_SERVER), with the token in $RINGI_TOKEN")
+	flags.StringVar(&e.tokenFile, "token-file", "", "a file with the token for --server, that only you may read")
 	flags.StringVar(&e.space, "space", "default", "the space of the store to work in")
 	flags.BoolVar(&e.json, "json", false, "write one JSON document")
 	flags.DurationVar(&e.pause, "wait-before-prompt", time.Second, "how long a request is shown before the question")
@@ -91,6 +94,7 @@ func newRootCommand(e *env) *cobra.Command {
 		newPendingCommand(e), newShowCommand(e),
 		newApproveCommand(e), newDenyCommand(e), newEditCommand(e), newFillCommand(e), newRespondCommand(e),
 		newOutcomeCommand(e), newTakeBackCommand(e), newCancelCommand(e),
+		newWithdrawCommand(e), newReassignCommand(e), newExtendCommand(e), newRunsCommand(e),
 		newVerifyCommand(e), newStoreCommand(e), newKeysCommand(e), newClockCommand(e), newReplayCommand(e), newToolsCommand(e),
 		newServeCommand(e), newDemoCommand(e), newRunCommand(e), newChatCommand(e), newUserCommand(e), newTokenCommand(e), newNotifyCommand(e),
 	)

@@ -118,13 +118,16 @@ func (e *env) session(ctx context.Context, readOnly bool) (*session, error) {
 
 // storeName is the value of --store, or of RINGI_STORE.
 func (e *env) storeName() (string, error) {
+	if e.server != "" {
+		return "", usagef("this works on a store's file: --server is not for it")
+	}
 	if e.store != "" {
 		return e.store, nil
 	}
 	if name := e.getenv("RINGI_STORE"); name != "" {
 		return name, nil
 	}
-	return "", usagef("no store: say --store sqlite:FILE, or set RINGI_STORE")
+	return "", usagef("no store: say --store sqlite:FILE, or set RINGI_STORE; for a server say --server URL")
 }
 
 // keysFit refuses keys that are not the store's. Without that an engine would

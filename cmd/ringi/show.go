@@ -22,12 +22,15 @@ func newShowCommand(e *env) *cobra.Command {
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			s, err := e.reading(ctx)
+			d, err := e.looking(ctx)
 			if err != nil {
 				return err
 			}
-			defer s.close()
-			r, err := e.request(ctx, s, args[0])
+			defer d.close()
+			r, err := e.request(ctx, d, args[0])
+			if err == nil && reveal {
+				r, err = d.reveal(ctx, r)
+			}
 			if err != nil {
 				return err
 			}

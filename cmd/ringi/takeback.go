@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
-
-	"github.com/ringi-dev/ringi"
 )
 
 func newTakeBackCommand(e *env) *cobra.Command {
@@ -16,8 +14,8 @@ func newTakeBackCommand(e *env) *cobra.Command {
 		Example: "  ringi take-back req_01k… --reason \"wrong order\" --store sqlite:ringi.db",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.asPerson(cmd.Context(), e.deciding, func(s *session, by ringi.Principal) error {
-				return e.takeBack(cmd.Context(), s, args[0], by, reason)
+			return e.at(cmd.Context(), e.settling, func(d desk) error {
+				return e.takeBack(cmd.Context(), d, args[0], reason)
 			})
 		},
 	}
@@ -25,11 +23,11 @@ func newTakeBackCommand(e *env) *cobra.Command {
 	return cmd
 }
 
-func (e *env) takeBack(ctx context.Context, s *session, request string, by ringi.Principal, reason string) error {
-	if _, err := e.request(ctx, s, request); err != nil {
+func (e *env) takeBack(ctx context.Context, d desk, request, reason string) error {
+	if _, err := e.request(ctx, d, request); err != nil {
 		return err
 	}
-	set, err := s.engine.TakeBack(ctx, request, by, reason)
+	set, err := d.TakeBack(ctx, request, d.typist(), reason)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ type toolsFlags struct {
 	groups     []string
 	zone       string
 	unattended bool
+	agent      string
 }
 
 // newToolsCommand makes ringi tools: what a run would be offered, and why not
@@ -28,22 +30,24 @@ type toolsFlags struct {
 func newToolsCommand(e *env) *cobra.Command {
 	var f toolsFlags
 	cmd := &cobra.Command{
-		Use:   "tools --tools FILE",
+		Use:   "tools --tools FILE | --agent NAME --server URL",
 		Short: "Show what a run would be offered, and why not more",
 		Long: "Show which tools of a file a run would be offered, which gate refuses each of the\n" +
 			"others, what each is for a caller without an approval step, and which tools do\n" +
-			"not say what they do to the world.",
+			"not say what they do to the world. At a server it shows the tools of an agent,\n" +
+			"and what a run of the token's would be offered.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("groups") {
 				f.groups = nil
 			}
-			return e.showTools(f)
+			return e.showTools(cmd.Context(), f)
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.tools, "tools", "", "the tools, a JSON array of definitions")
 	flags.BoolVar(&f.admin, "admin", false, "who starts the run is an admin")
+	flags.StringVar(&f.agent, "agent", "", "with --server: the agent whose tools are shown; needed where there are several")
 	flags.StringSliceVar(&f.groups, "groups", nil, "the run's tool groups, comma separated (default all)")
 	flags.StringVar(&f.zone, "zone", "", "the model's trust zone: local, private_hosted, external_eu, external_global (default none, so no ceiling)")
 	flags.BoolVar(&f.unattended, "unattended", false, "nobody can be asked: only what runs without a person is offered")
@@ -69,7 +73,22 @@ type offeredTool struct {
 	AdminOnly bool            `json:"admin_only,omitempty"`
 }
 
-func (e *env) showTools(f toolsFlags) error {
+func (e *env) showTools(ctx context.Context, f toolsFlags) error {
+	if f.tools == "" {
+		address, err := e.serverAddress()
+		if err != nil {
+			return err
+		}
+		if address != "" {
+			return e.showServerTools(ctx, address, f)
+		}
+	}
+	if e.server != "" {
+		return usagef("--tools and --server: say one of them")
+	}
+	if f.agent != "" {
+		return usagef("--agent is for --server")
+	}
 	if f.tools == "" {
 		return usagef("no tools: say --tools FILE")
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +14,7 @@ import (
 	"github.com/ringi-dev/ringi/sign"
 )
 
-const verifyLong = `Check the log of every run in every space, or in one with --space: that each record is the one that was
+const verifyLong = `Check the log of every run in every space, in one with --space, or of one run: that each record is the one that was
 
 written, in its place, up to the newest one; that payloads are those that the
 records commit to; that the inbox says of each request what the log says; and,
@@ -24,23 +25,38 @@ It changes nothing. Exit 0: everything is as it was written. Exit 4: something
 is not, and it is named. Exit 1: it could not be checked, or not all of it; so
 is a keyed store without its key, unless --without-key says that the chain
 alone is meant. A run that only a retired key can authenticate is NOT PROVEN:
-put that key behind the one in TOOL_APPROVAL_SECRET to check it.`
+put that key behind the one in TOOL_APPROVAL_SECRET to check it.
+
+With --server the server checks the log of each run that the token may see, with
+its own key; the token needs the scope audit.`
 
 func newVerifyCommand(e *env) *cobra.Command {
 	var withoutKey bool
 	cmd := &cobra.Command{
-		Use:   "verify",
+		Use:   "verify [RUN]",
 		Short: "Check every run's log, and say what that proves",
 		Long:  verifyLong,
 		Example: "  ringi verify --store sqlite:ringi.db\n" +
 			"  ringi verify --store sqlite:ringi.db --space default --json",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			run := strings.Join(args, "")
+			address, err := e.serverAddress()
+			if err != nil {
+				return err
+			}
+			if address != "" {
+				if withoutKey {
+					return usagef("--without-key is for a store: a server has the key, or says that it has not")
+				}
+				return e.verifyAtServer(cmd.Context(), address, run)
+			}
 			v, err := e.newVerifier(cmd.Context(), withoutKey)
 			if err != nil {
 				return err
 			}
 			defer v.store.Close()
+			v.only = run
 			if cmd.Flags().Changed("space") {
 				v.report.Spaces = []string{e.space}
 			}
@@ -66,6 +82,8 @@ type verifier struct {
 	// space is the one that is being checked, engine is over it.
 	space  string
 	engine *engine.Engine
+	// only is the run that is checked; empty for all.
+	only string
 	// noKey says why signatures were not checked, where they should have been.
 	noKey error
 	steps *steps
@@ -135,6 +153,9 @@ func (v *verifier) all(ctx context.Context) error {
 			return err
 		}
 	}
+	if r := v.report; v.only != "" && r.Runs+len(r.Broken)+len(r.Unproven)+len(r.Unchecked) == 0 {
+		return fmt.Errorf("verify run %s: %w", v.only, ringi.ErrNotFound)
+	}
 	return nil
 }
 
@@ -145,6 +166,15 @@ func (v *verifier) in(ctx context.Context, space string) (err error) {
 		Logger: slog.New(&tellHandler{e: v.e})})
 	if err != nil {
 		return err
+	}
+	if v.only != "" {
+		row, err := v.store.Row(ctx, space, v.only)
+		if errors.Is(err, ringi.ErrNotFound) {
+			return nil // of another space
+		} else if err != nil {
+			return fmt.Errorf("read run %s: %w", v.only, damaged(err))
+		}
+		return v.run(ctx, row)
 	}
 	after := ""
 	for {
