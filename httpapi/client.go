@@ -246,7 +246,12 @@ func (c *Client) Decide(ctx context.Context, d ringi.Decision) (ringi.Settled, e
 	}
 	match := etag(sight.Request{Digest: d.Digest, State: ringi.Pending})
 	var out ringi.Settled
-	err := c.send(ctx, message{method: http.MethodPost, path: at("/v1/approvals/", d.RequestID, "/decisions"), match: match, body: b, out: &out})
+	var before bool
+	err := c.send(ctx, message{method: http.MethodPost, path: at("/v1/approvals/", d.RequestID, "/decisions"), match: match, body: b, out: &out, repeats: &before})
+	if err == nil && before { // the same person's same answer: the server says yes, the service that he was first
+		first := ringi.Decision{RequestID: d.RequestID, Answer: d.Answer, Digest: d.Digest, By: ringi.Principal{ID: out.Request.DecidedBy}}
+		err = &ringi.DecidedError{Decision: first, State: out.Request.State, At: out.Request.DecidedAt}
+	}
 	if errors.Is(err, errMatch) { // the version that was shown is not the one that is
 		err = &remoteError{ringi.ErrStale, problemIn(err)}
 	}

@@ -38,6 +38,9 @@ type message struct {
 	match        string
 	body, out    any
 	once         bool // its answer holds a secret, which is kept for no repeat
+	// repeats, where set, is told whether the answer is 200 where the first is
+	// 201, and no stored one: somebody did the same before.
+	repeats *bool
 }
 
 func (c *Client) get(ctx context.Context, path string, q url.Values, out any) error {
@@ -116,6 +119,9 @@ func (c *Client) try(ctx context.Context, m message, body []byte, key string) (p
 	case res.StatusCode/100 != 2:
 		err, word := asError(res, b)
 		return whenRefused(res, word), err
+	}
+	if m.repeats != nil {
+		*m.repeats = res.StatusCode == http.StatusOK && res.Header.Get("Idempotency-Replayed") == ""
 	}
 	if err := json.Unmarshal(b, m.out); err != nil {
 		return 0, fmt.Errorf("%s: read answer: %w", what, err)

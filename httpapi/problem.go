@@ -124,7 +124,7 @@ var table = []row{
 	{word: "run-open", status: 409, title: "The thread has an open run", errs: []error{ringi.ErrRunOpen}, when: "A new run would overtake one that waits; see `withdraw_open`."},
 	{word: "exists", status: 409, title: "It exists already", errs: []error{access.ErrExists}, tell: true, when: "A user's id, or a client's name that is somebody else's."},
 	{word: "last-admin", status: 409, title: "The last admin stays", errs: []error{access.ErrLastAdmin}, when: "Nobody would be left who manages."},
-	{word: "run-ended", status: 409, title: "The run has ended", errs: []error{ringi.ErrFinal}, when: "Nothing can be done with an ended run."},
+	{word: "run-ended", status: 409, title: "The run has ended", errs: []error{ringi.ErrFinal}, tell: true, when: "Nothing can be done with an ended run."},
 	{word: "in-flight", status: 409, title: "The first request with this key has not ended", errs: []error{access.ErrInFlight}, when: "Same Idempotency-Key while the first try runs."},
 	{word: "not-kept", status: 409, title: "The request was answered already", errs: []error{access.ErrNotKept}, when: "Same Idempotency-Key, and the stored answer is not kept: too large, or erased."},
 	{word: "unclear", status: 409, title: "An earlier try may have been carried out", errs: []error{errUnclear}, when: "Same Idempotency-Key; the first try began and did not end. Look at what there is."},
