@@ -72,8 +72,7 @@ func TestChangesAreToldWhileBusy(t *testing.T) {
 	<-ended
 }
 
-// BenchmarkLookElsewhere is what a look costs, 50 of which an idle process
-// makes in a second.
+// BenchmarkLookElsewhere is what asking SQLite costs.
 func BenchmarkLookElsewhere(b *testing.B) {
 	w := &writer{s: &Store{}}
 	if err := w.connect(filepath.Join(b.TempDir(), "ringi.db")); err != nil {

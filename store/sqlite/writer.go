@@ -26,10 +26,11 @@ type writer struct {
 	// accepted is the time that a correction of the clock accepts in this
 	// transaction; 0 for none.
 	accepted int64
-	// version is the data version that was seen last, and looked is when: see
-	// lookElsewhere.
-	version int64
-	looked  time.Time
+	// version is the data version that SQLite gave last: see lookElsewhere. seen
+	// is the log's file at the last look: see look.
+	version                 int64
+	looked, asked, suspects time.Time
+	seen                    sight
 	// Room for the arguments of a statement.
 	moveArgs, changeArgs []any
 	// toFind are the new requests of the transaction, whose terms are written
