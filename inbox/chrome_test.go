@@ -212,6 +212,7 @@ func (b *tab) look(name string) {
 	if dir := os.Getenv("RINGI_SHOTS"); dir != "" {
 		b.shoot(filepath.Join(dir, name+"-"+b.screen.name+".png"))
 	}
+	ask[int](b, `(scrollTo(0, 1e9), 0)`) // at its end a sticky bar lies over nothing
 	b.small(name)
 	if b.off { // axe-core needs timers; the page's own script does not run late
 		b.scripts(true)

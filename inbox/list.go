@@ -169,7 +169,7 @@ func (in *inbox) listTabs(b *listBody, who access.Who) {
 	for _, s := range [][2]string{{"pending", "Pending"}, {"decided", "Decided"}, {"expired", "Expired"}} {
 		b.Tabs = append(b.Tabs, tab{s[1], b.at(in.base, "state", s[0]), s[0] == b.State})
 	}
-	for _, s := range [][2]string{{"me", "For me"}, {"teams", "My teams"}, {"mine", "Begun by me"}, {"all", "All"}} {
+	for _, s := range [][2]string{{"me", "For me"}, {"teams", "My teams"}, {"mine", "Mine"}, {"all", "All"}} {
 		if s[0] == "me" && !who.Has(access.RoleApprover) {
 			continue
 		}

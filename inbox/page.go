@@ -206,7 +206,7 @@ func spoken(d time.Duration) string {
 		}
 		return plural(int(d.Hours()), "hour")
 	}
-	return plural(int(d.Hours())/24, "day")
+	return plural(int(d.Round(24*time.Hour).Hours())/24, "day")
 }
 
 func plural(n int, noun string) string {

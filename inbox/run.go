@@ -68,10 +68,15 @@ func statusWord(s ringi.RunStatus) string {
 // and which tools were called, and neither input, result nor notes.
 func (in *inbox) timeline(ctx context.Context, b *runBody, events []ringi.Event, requests []ringi.ApprovalRequest) {
 	t := timeline{in: in, body: b, hide: map[string]*masker{}, tools: map[string]string{}, asked: map[string]time.Time{}}
-	var known []ringi.Tool
+	known := in.offered(ctx, b.Row)
 	for _, r := range requests {
 		t.hide[r.Call.Tool] = maskerOf(r)
 		known = append(known, r.Tool)
+	}
+	for _, tool := range known {
+		if t.hide[tool.Name] == nil {
+			t.hide[tool.Name] = maskerOf(ringi.ApprovalRequest{Tool: tool})
+		}
 	}
 	t.all = &masker{text: sight.NewLog(events, known).Text}
 	for _, e := range events {
@@ -90,6 +95,16 @@ func (in *inbox) timeline(ctx context.Context, b *runBody, events []ringi.Event,
 	if took := end.Sub(begin); took > 0 {
 		b.Share = int(100 * waited / took)
 	}
+}
+
+// offered are the tools of a run's agent as they stand: of an input whose tool
+// nobody knows all is masked, wherever it stands again.
+func (in *inbox) offered(ctx context.Context, row ringi.RunRow) []ringi.Tool {
+	offer, err := in.service.Offered(ctx, ringi.RunInfo{Space: row.Space, Agent: row.Agent, By: ringi.Principal{ID: "inbox", Kind: ringi.Process, Admin: true}})
+	if err != nil {
+		return nil // an agent that is gone
+	}
+	return offer.Tools
 }
 
 type timeline struct {
@@ -111,7 +126,9 @@ func (t *timeline) add(ctx context.Context, e ringi.Event) {
 	case nil:
 		plain("end", "This was erased")
 	case *ringi.RunStarted:
-		t.body.By = personName(b.By)
+		if t.body.By = personName(b.By); b.By.Kind == ringi.Person && b.By.ID != "" {
+			t.body.By = escape.Line(t.in.nameOf(ctx, b.By.ID))
+		}
 		var texts []said
 		for _, m := range b.Messages {
 			if m.Role == ringi.RoleUser {

@@ -110,8 +110,8 @@ func chipsOf(r ringi.ApprovalRequest, flags []string) []chip {
 	t := r.Tool
 	put(r.Kind == ringi.KindOutcome, "danger", "Outcome unknown")
 	put(isForeign(r), "danger", "From outside: nobody registered this tool")
-	put(t.Remote == nil && t.Effect == ringi.NonIdempotentWrite, "danger", "Change: twice is twice")
-	put(t.Remote == nil && t.Effect == ringi.IdempotentWrite, "warn", "Change: twice is once")
+	put(t.Remote == nil && t.Effect == ringi.NonIdempotentWrite, "danger", "Changes something every time it runs")
+	put(t.Remote == nil && t.Effect == ringi.IdempotentWrite, "warn", "Changes something; once, however often it runs")
 	put(t.Remote == nil && t.Effect == ringi.ReadOnly, "calm", "Reads only")
 	put(t.Remote == nil && !slices.Contains([]ringi.Effect{ringi.NonIdempotentWrite, ringi.IdempotentWrite, ringi.ReadOnly}, t.Effect), "warn", "Effect not declared")
 	put(t.Remote != nil, "danger", "Leaves this program: runs on another server")

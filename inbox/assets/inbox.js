@@ -44,7 +44,7 @@
 
   // Relative times, once a minute.
   const unit = (n, w) => n + " " + w + (n === 1 ? "" : "s");
-  const spoken = (s) => s < 60 ? unit(Math.floor(s), "second") : s < 3600 ? unit(Math.floor(s / 60), "minute") : s < 172800 ? unit(Math.floor(s / 3600), "hour") : unit(Math.floor(s / 86400), "day");
+  const spoken = (s) => s < 60 ? unit(Math.floor(s), "second") : s < 3600 ? unit(Math.floor(s / 60), "minute") : s < 172800 ? unit(Math.floor(s / 3600), "hour") : unit(Math.round(s / 86400), "day");
   const times = () => all("time[datetime] [data-relative]").forEach((el) => {
     const d = (Date.parse(el.parentNode.getAttribute("datetime")) - Date.now()) / 1000;
     el.textContent = d > 0 ? "in " + spoken(d) : d > -60 ? "just now" : spoken(-d) + " ago";
