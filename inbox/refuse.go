@@ -64,6 +64,7 @@ var refusals = []struct {
 	{access.ErrProvider, http.StatusBadGateway, "The login provider does not answer", "Nobody can log in by it now. Nobody was logged in. Try again in a moment, or tell the operator."},
 	{access.ErrNoRole, http.StatusForbidden, "You have no role here", "The login provider knows you, and none of your groups there has a role here. Ask an admin of this inbox, then log in again."},
 	{ringi.ErrNoPrincipal, http.StatusUnauthorized, "You are not logged in", "Your session has ended. Nothing was decided. Log in anew."},
+	{errNoCount, http.StatusNotImplemented, "Numbers are not counted here", "The service behind this inbox keeps none."},
 	{ringi.ErrNotFound, http.StatusNotFound, "There is nothing here", "It does not exist, or it is not yours to see."},
 }
 
