@@ -220,6 +220,7 @@ func TestFillRespondTakeBackExtendReassignCancel(t *testing.T) {
 		b.want(422, "does not have the form")
 	}
 
+	b.open("/a/"+r.ID).send("/extend", nil, "hours", "700").want(422, "do not wait that long")
 	b.open("/a/"+r.ID).send("/extend", nil, "hours", "24").want(200, "waiting")
 	next := strings.TrimPrefix(b.at.Path, "/a/")
 	if next == r.ID {

@@ -44,7 +44,7 @@ func TestBrowserS33_TypedFact(t *testing.T) {
 // keeps what was typed.
 func TestBrowserExpiryWhileOpen(t *testing.T) {
 	browser := chrome(t)
-	h := newHouse(t, houseOptions{idle: true, engine: func(c *engine.Config) { c.Expiry = 8 * time.Second }})
+	h := newHouse(t, houseOptions{idle: true, engine: func(c *engine.Config) { c.Expiry = 12 * time.Second }})
 	ana := h.add("Ana", access.RoleUser, access.RoleApprover)
 	b := h.tab(t, browser, screens[0]).login(ana)
 	first := h.asks(ana, kettle)
@@ -54,7 +54,7 @@ func TestBrowserExpiryWhileOpen(t *testing.T) {
 	b.until(`document.getElementById("extend").open`)
 	b.click("#extend button")
 	b.until(`location.pathname !== "/a/` + first.ID + `"`)
-	b.says("expires in 24 hours")
+	b.until(`document.querySelector(".state time")`)
 	second := h.asks(ana, kettle)
 	b.open("/a/" + second.ID)
 	b.write("#reason", "half a thought")

@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"errors"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -70,14 +71,21 @@ func (in *inbox) extend(w http.ResponseWriter, r *http.Request, who access.Who) 
 	if err != nil {
 		return err
 	}
-	hours, err := strconv.Atoi(r.PostForm.Get("hours"))
-	if err != nil || hours < 1 || hours > 24*30 {
-		return access.ErrInvalid
+	more := s.ExpiresAt.Sub(s.CreatedAt) // as long as it was given
+	if text := r.PostForm.Get("hours"); text != "same" {
+		hours, err := strconv.Atoi(text)
+		if err != nil || hours < 1 || hours > 24*30 {
+			return access.ErrInvalid
+		}
+		more = time.Duration(hours) * time.Hour
 	}
 	// A few seconds pass until the store's clock is asked: a wish for the most
 	// that is allowed must not fail by them.
-	until := in.now().Add(time.Duration(hours)*time.Hour - 10*time.Second)
+	until := in.now().Add(more - min(10*time.Second, more/10))
 	set, err := in.service.Extend(r.Context(), s.ID, until, who.Principal, typed(r, "reason"))
+	if errors.Is(err, ringi.ErrAnswer) {
+		return in.again(w, r, who, s, "Requests of this agent do not wait that long. Nothing was changed: choose less.")
+	}
 	if err != nil {
 		return in.about(r, s, err)
 	}
