@@ -191,7 +191,7 @@ func TestBrowserAllWithoutJavaScript(t *testing.T) {
 	b.click("main form .primary")
 	b.says("Take the approval of refund back")
 	b.click(".flash-form button")
-	b.says("replaced")
+	b.says("took the approval back")
 	b.open("/a/" + fill.ID)
 	ask[int](b, `(document.querySelector('[name="f.card_last4"]').value = "4417", document.querySelector('[name="f.named_address"]').checked = true, 0)`)
 	b.click("#decide .primary")

@@ -85,6 +85,66 @@ func BenchmarkMillion(b *testing.B) {
 	}
 }
 
+// BenchmarkMillionCounts asks, of the same store, what stands on every page of an
+// inbox: how many wait for somebody, up to a hundred; and the numbers of a day
+// on which 10,000 of a million were decided.
+func BenchmarkMillionCounts(b *testing.B) {
+	if testing.Short() {
+		b.Skip("it makes a million requests")
+	}
+	s, err := Open(million(b), Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	ctx := context.Background()
+	err = s.write(ctx, 0, func(w *writer) error {
+		_, err := w.exec(`UPDATE requests SET state = 'denied', decided_at = created_at + 60000000, decided_by = 'boss'
+			WHERE n IN (SELECT n FROM requests WHERE decided_at IS NULL LIMIT max(0, 10000 - (SELECT count(*) FROM requests WHERE decided_at IS NOT NULL)))`)
+		return err
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	eve := ringi.Principal{ID: "eve", Teams: []string{"team7", "none"}}
+	now := time.Now()
+	for name, ask := range map[string]func() error{
+		"badge": func() error {
+			_, err := s.RequestCount(ctx, ringi.RequestQuery{Space: "default", For: eve}, 100)
+			return err
+		},
+		"day": func() error {
+			t, err := s.RequestTally(ctx, ringi.RequestQuery{Space: "default"}, now.AddDate(-1, 0, 0), now.AddDate(1, 0, 0))
+			if err == nil && t.Sum().Denied != 10_000 {
+				b.Fatalf("%d are counted", t.Sum().Denied)
+			}
+			return err
+		},
+		"day for a person": func() error {
+			_, err := s.RequestTally(ctx, ringi.RequestQuery{Space: "default", For: eve}, now.AddDate(-1, 0, 0), now.AddDate(1, 0, 0))
+			return err
+		},
+		"similar": func() error {
+			_, err := s.RequestTally(ctx, ringi.RequestQuery{Space: "default", Tool: "tool1", Search: "similar:0123456789abcdef"}, now.AddDate(0, -1, 0), now)
+			return err
+		},
+	} {
+		b.Run(strings.ReplaceAll(name, " ", "_"), func(b *testing.B) {
+			var took []time.Duration
+			for b.Loop() {
+				start := time.Now()
+				if err := ask(); err != nil {
+					b.Fatal(err)
+				}
+				took = append(took, time.Since(start))
+			}
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+			b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+		})
+	}
+}
+
 // million makes the store of the benchmark, in the file that RINGI_MILLION names
 // where it is set: there the next one finds it.
 func million(b *testing.B) string {
