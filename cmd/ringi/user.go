@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -17,10 +16,10 @@ func newUserCommand(e *env) *cobra.Command {
 		Short: "Add people to a server, list them, and give them a login link",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return usagef("say ringi user add ID, ringi user list, or ringi user link ID")
+			return usagef("say ringi user add ID, ringi user list, ringi user set ID, or ringi user link ID")
 		},
 	}
-	cmd.AddCommand(newUserAddCommand(e), newUserListCommand(e), newUserLinkCommand(e))
+	cmd.AddCommand(newUserAddCommand(e), newUserListCommand(e), newUserLinkCommand(e), newUserSetCommand(e))
 	return cmd
 }
 
@@ -33,6 +32,7 @@ the log), admin (manages). docs/access.md has the table.`
 func newUserAddCommand(e *env) *cobra.Command {
 	var name string
 	var roles, teams []string
+	var provided bool
 	cmd := &cobra.Command{
 		Use:   "add ID",
 		Short: "Add a person, and show a login link",
@@ -42,17 +42,19 @@ func newUserAddCommand(e *env) *cobra.Command {
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return e.overDirectory(cmd, func(ctx context.Context, d *directory, c *config) error {
-				u := access.User{ID: access.LocalID(args[0]), Name: name, Teams: teams}
+				u := access.User{ID: userID(args[0]), Name: name, Roles: rolesOf(roles)}
+				if provided {
+					if !c.provided() {
+						return usagef("--provider: no login provider is configured")
+					}
+					u.ID = access.ProvidedID(c.Login.OIDC.Issuer, args[0])
+				}
 				if u.Name == "" {
 					u.Name = args[0]
 				}
-				for _, r := range roles {
-					u.Roles = append(u.Roles, access.Role(r))
-				}
-				for _, team := range teams {
-					if err := d.AddTeam(ctx, operator(), team, team); err != nil && !errors.Is(err, access.ErrExists) {
-						return err
-					}
+				var err error
+				if u.Teams, err = d.makeTeams(ctx, teams); err != nil {
+					return err
 				}
 				if err := d.AddUser(ctx, operator(), u); err != nil {
 					return err
@@ -61,11 +63,15 @@ func newUserAddCommand(e *env) *cobra.Command {
 					return e.printJSON(map[string]string{"user": u.ID})
 				}
 				e.say("Added %s.\n", u.ID)
+				if !c.links() {
+					return nil // he logs in by the provider
+				}
 				return e.showLink(ctx, d, c, u.ID)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&name, "name", "", "the name that people see (default: the ID)")
+	cmd.Flags().BoolVar(&provided, "provider", false, "ID is the person's subject at the login provider")
 	cmd.Flags().StringArrayVar(&roles, "role", []string{string(access.RoleApprover)}, "a role; may be given several times")
 	cmd.Flags().StringArrayVar(&teams, "team", nil, "a team, made where it is missing; may be given several times")
 	serverFlags(cmd)
@@ -80,10 +86,7 @@ func newUserLinkCommand(e *env) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return e.overDirectory(cmd, func(ctx context.Context, d *directory, c *config) error {
-				id := args[0]
-				if !strings.Contains(id, ":") {
-					id = access.LocalID(id)
-				}
+				id := userID(args[0])
 				if !isTerminal(e.out) {
 					return usagef("a login link is shown on a terminal only")
 				}

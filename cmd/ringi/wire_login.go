@@ -87,6 +87,13 @@ func (e *env) openPeople(ctx context.Context, s *server) (err error) {
 	if err := s.store.SetFlag(ctx, flagSamePerson, string(joined)); err != nil {
 		return fmt.Errorf("keep same_person: %w", err)
 	}
+	teams, err := s.people.Teams(ctx)
+	if err != nil {
+		return err
+	}
+	for _, team := range s.config.teamsNobodyKnows(teams) {
+		s.log.Warn("an agent asks a team that nobody is in", "team", team)
+	}
 	return s.checkShared(ctx)
 }
 
