@@ -88,22 +88,10 @@ func (in *inbox) findToDecide(r *http.Request, who access.Who, answer ringi.Answ
 	return in.find(r.Context(), who, route, r.PathValue("id"))
 }
 
-// settle records a decision. Four eyes are two people, not two logins: that is
-// the directory's to know (S-12).
+// settle records a decision. The engine says whether he may, and keeps a refused
+// one: that four eyes are two people and not two logins it learns from the
+// directory, its Config.Persons (S-12).
 func (in *inbox) settle(ctx context.Context, who access.Who, s seen, d ringi.Decision) (ringi.Settled, error) {
-	if s.FourEyes && d.Answer != ringi.Deny {
-		asked := append([]string{}, s.Initiators...)
-		if s.ProposedBy != "" {
-			asked = append(asked, s.ProposedBy)
-		}
-		second, err := in.people.FourEyes(ctx, asked, who.Principal)
-		if err != nil {
-			return ringi.Settled{}, err
-		}
-		if !second {
-			return ringi.Settled{}, ringi.ErrNotPermitted
-		}
-	}
 	set, err := in.service.Decide(ctx, d)
 	if decided := (*ringi.DecidedError)(nil); errors.As(err, &decided) && sameDecision(decided.Decision, d) {
 		return ringi.Settled{RunID: s.RunID, Request: s.ApprovalRequest}, nil // a form that was sent twice

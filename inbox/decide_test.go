@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/access"
@@ -458,12 +460,66 @@ func TestEventsTellIdsAndStatesAlone(t *testing.T) {
 
 // Four eyes are two people, not two logins (S-12).
 func TestS12_FourEyes(t *testing.T) {
-	h := newHouse(t, houseOptions{idle: true, engine: func(c *engine.Config) { c.FourEyes = engine.FourEyesAll }})
-	ana, ben := h.add("Ana", access.RoleUser, access.RoleApprover), h.add("Ben", access.RoleApprover)
+	people := &personsLater{}
+	var store ringi.Store
+	h := newHouse(t, houseOptions{idle: true, engine: func(c *engine.Config) { store, c.FourEyes, c.Persons = c.Store, engine.FourEyesAll, people }})
+	ana, ben, also := h.add("Ana", access.RoleUser, access.RoleApprover), h.add("Ben", access.RoleApprover), h.add("Ana2", access.RoleApprover)
+	people.same, people.dir = map[string]string{also: ana}, h.people
 	r := h.asks(ana, kettle)
 	b := h.browser(ana).open("/a/"+r.ID).want(200, "Four eyes")
 	b.send("/decide", map[string]string{"answer": "approve"}).send("/decide", map[string]string{"sure": "1"}).want(403, "You may not decide this")
+	h.browser(also).open("/a/"+r.ID).send("/decide", map[string]string{"answer": "approve"}).send("/decide", map[string]string{"sure": "1"}).want(403, "You may not decide this")
+	tried, err := store.Attempts(t.Context(), "default", r.RunID)
+	if err != nil || len(tried) != 2 || tried[1].By != also { // S-31
+		t.Errorf("attempts %+v, %v", tried, err)
+	}
 	h.browser(ben).open("/a/"+r.ID).send("/decide", map[string]string{"answer": "approve"}).send("/decide", map[string]string{"sure": "1"}).want(200, "by you")
+}
+
+// personsLater is a directory that is opened after the engine, and joins logins.
+type personsLater struct {
+	dir  ringi.Persons
+	same map[string]string
+}
+
+func (p *personsLater) Persons(ctx context.Context, ids []string) ([]string, error) {
+	out, err := p.dir.Persons(ctx, ids)
+	for i := range out {
+		if first, ok := p.same[out[i]]; ok {
+			out[i] = first
+		}
+	}
+	return out, err
+}
+
+// S-27: a page's stream ends with the right: when the session ends, the person
+// is disabled, or the run is no longer his to read.
+func TestS27_PageStreamEndsWithTheRight(t *testing.T) {
+	h := newHouse(t, houseOptions{idle: true})
+	for name, take := range map[string]func(u access.User) access.User{
+		"disabled": func(u access.User) access.User { u.Disabled = true; return u },
+		"roleless": func(u access.User) access.User { u.Roles = nil; return u },
+	} {
+		ana, ben := h.add("Ana-"+name, access.RoleUser, access.RoleApprover), h.add("Ben-"+name, access.RoleApprover)
+		r := h.asks(ana, kettle)
+		res, err := h.browser(ben).client.Get(h.server.URL + "/events?run=" + r.RunID)
+		if err != nil || res.StatusCode != http.StatusOK {
+			t.Fatal(res, err)
+		}
+		u, err := h.people.User(t.Context(), ben)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.people.SetUser(t.Context(), access.Operator("os:1@test", "default"), take(u)); err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		text, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if took := time.Since(begun); err != nil || took > 3*time.Second || !strings.Contains(string(text), "event: end") {
+			t.Errorf("%s: it took %s, %v: %s", name, took, err, text)
+		}
+	}
 }
 
 func TestDayAndDecided(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	recheck   = 10 * time.Second // how often a listener's rights are read anew
+	recheck   = time.Second // how often a listener's rights are read anew
 	heartbeat = 20 * time.Second
 	maxListen = 1000 // streams at once
 )
@@ -202,7 +202,10 @@ func (in *inbox) events(w http.ResponseWriter, r *http.Request) {
 		case <-beat.C:
 			alive = s.write(": still here\n\n")
 		case <-rights.C:
-			if s.who, err = in.people.Recheck(r.Context(), s.who); err != nil {
+			if s.who, err = in.people.Recheck(r.Context(), s.who); err == nil && run != "" {
+				_, _, _, _, err = in.runOf(r.Context(), s.who, access.RunsRead, run)
+			}
+			if err != nil {
 				s.write("event: end\ndata: {}\n\n")
 				return
 			}

@@ -39,7 +39,7 @@ func serveStore(t *testing.T, path string, service ringi.Service, roles ...acces
 	if service == nil {
 		service = eng
 	}
-	d, err := openDirectory(t.Context(), filepath.Join(t.TempDir(), accessFile))
+	d, err := openDirectory(t.Context(), filepath.Join(t.TempDir(), accessFile), access.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
