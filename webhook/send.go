@@ -17,10 +17,10 @@ import (
 
 // claim is how long a message belongs to who sends it: after that, a process
 // that was killed meanwhile has surely not recorded it, and it is sent again.
-const claim = time.Minute
+const claim = 15 * time.Second
 
 // sendTime bounds one try, whatever the client allows. It is well within claim.
-const sendTime = 20 * time.Second
+const sendTime = 12 * time.Second
 
 // delivery is a message on its way to one endpoint.
 type delivery struct {

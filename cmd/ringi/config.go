@@ -36,10 +36,15 @@ type config struct {
 		AtOnce whole    `yaml:"at_once"`
 		Grace  duration `yaml:"grace"`
 	} `yaml:"worker"`
-	Login  loginConfig   `yaml:"login"`
-	Notify notifyConfig  `yaml:"notify"`
-	Chat   chatConfig    `yaml:"chat"`
-	Agents []agentConfig `yaml:"agents"`
+	Login    loginConfig  `yaml:"login"`
+	Notify   notifyConfig `yaml:"notify"`
+	Chat     chatConfig   `yaml:"chat"`
+	Outbound struct {
+		Allow []string `yaml:"allow"`
+		Proxy string   `yaml:"proxy"`
+	} `yaml:"outbound"`
+	Webhooks []webhookConfig `yaml:"webhooks"`
+	Agents   []agentConfig   `yaml:"agents"`
 
 	// What the texts above mean, once checked.
 	proxies []netip.Prefix
@@ -116,6 +121,10 @@ var settings = slices.Concat([]setting{
 		func(c *config, v string) error { return c.Worker.AtOnce.parse(v) }},
 	{"worker.grace", "worker-grace", "30s", "how long calls in flight may take when the server is to stop",
 		func(c *config, v string) error { return c.Worker.Grace.parse(v) }},
+	{"outbound.allow", "outbound-allow", "none", "networks, addresses and host names, comma separated in variable and flag, that the server's own requests may reach although they are not public (S-35), on any port and without TLS: `10.1.0.0/16`, `hooks.internal`. A name allows no link-local address",
+		listAt(func(c *config) *[]string { return &c.Outbound.Allow })},
+	{"outbound.proxy", "outbound-proxy", "none", "HTTP proxy that the server's own requests go through: `http://proxy.internal:3128`. Those of the environment (`HTTPS_PROXY`) are never used",
+		textAt(func(c *config) *string { return &c.Outbound.Proxy })},
 }, notifySettings, chatSettings)
 
 const defaultListen = "127.0.0.1:7464"
@@ -146,7 +155,7 @@ func (c *config) check() error {
 	if c.Worker.Grace.never {
 		return errors.New("worker.grace: it has an end")
 	}
-	for _, step := range []func() error{c.checkURL, c.checkProxies, c.checkTLS, c.checkListen, c.checkNotify, c.checkChat, c.checkAgents, c.checkLogin} {
+	for _, step := range []func() error{c.checkURL, c.checkProxies, c.checkTLS, c.checkListen, c.checkOutbound, c.checkWebhooks, c.checkNotify, c.checkChat, c.checkAgents, c.checkLogin} {
 		if err := step(); err != nil {
 			return err
 		}

@@ -106,6 +106,10 @@ func configPage() string {
 	for _, k := range loginKeys {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.key, k.def, k.what)
 	}
+	b.WriteString("\n## A webhook\n\nEach entry of `webhooks`; in the file alone. docs/webhooks.md says what comes.\n\n| key | default | what |\n|---|---|---|\n")
+	for _, k := range webhookKeys {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.key, k.def, k.what)
+	}
 	b.WriteString(configFoot)
 	return b.String()
 }
@@ -128,13 +132,15 @@ func TestConfigPage(t *testing.T) {
 
 // The tables name every key of the file, and no other.
 func TestConfigTablesAreWhole(t *testing.T) {
-	var server, agents, logins []string
+	var server, agents, logins, webhooks []string
 	for _, key := range pathsOf(reflect.TypeFor[config](), "") {
 		if below, ok := strings.CutPrefix(key, "agents."); ok {
 			agents = append(agents, below)
+		} else if below, ok := strings.CutPrefix(key, "webhooks."); ok {
+			webhooks = append(webhooks, below)
 		} else if strings.HasPrefix(key, "login.") {
 			logins = append(logins, key)
-		} else if key != "agents" {
+		} else if key != "agents" && key != "webhooks" {
 			server = append(server, key)
 		}
 	}
@@ -151,6 +157,13 @@ func TestConfigTablesAreWhole(t *testing.T) {
 	}
 	if !slices.Equal(logins, inTable) {
 		t.Errorf("login has %q, the table %q", logins, inTable)
+	}
+	inTable = nil
+	for _, k := range webhookKeys {
+		inTable = append(inTable, k.key)
+	}
+	if !slices.Equal(webhooks, inTable) {
+		t.Errorf("a webhook has %q, the table %q", webhooks, inTable)
 	}
 	inTable = nil
 	for _, k := range agentKeys {

@@ -145,6 +145,9 @@ func (c *config) paths() []*string {
 		a := &c.Agents[i]
 		out = append(out, &a.SystemFile, &a.Model.Script, &a.Tools.File, &a.Tools.External)
 	}
+	for i := range c.Webhooks {
+		out = append(out, &c.Webhooks[i].SecretFile)
+	}
 	return out
 }
 
@@ -241,7 +244,7 @@ func pathsOf(t reflect.Type, above string) []string {
 		}
 		key = above + key
 		switch ft := f.Type; {
-		case ft == reflect.TypeFor[[]agentConfig]():
+		case ft.Kind() == reflect.Slice && ft.Elem().Kind() == reflect.Struct: // agents, webhooks
 			out = append(out, key)
 			out = append(out, pathsOf(ft.Elem(), key+".")...)
 		case ft.Kind() == reflect.Struct && ft.NumField() > 0 && ft.Field(0).Tag.Get("yaml") != "":

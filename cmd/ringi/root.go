@@ -96,7 +96,7 @@ func newRootCommand(e *env) *cobra.Command {
 		newOutcomeCommand(e), newTakeBackCommand(e), newCancelCommand(e),
 		newWithdrawCommand(e), newReassignCommand(e), newExtendCommand(e), newRunsCommand(e),
 		newVerifyCommand(e), newStoreCommand(e), newKeysCommand(e), newClockCommand(e), newReplayCommand(e), newToolsCommand(e),
-		newServeCommand(e), newDemoCommand(e), newRunCommand(e), newChatCommand(e), newUserCommand(e), newTokenCommand(e), newNotifyCommand(e), newTeamCommand(e),
+		newServeCommand(e), newDemoCommand(e), newRunCommand(e), newChatCommand(e), newUserCommand(e), newTokenCommand(e), newNotifyCommand(e), newTeamCommand(e), newWebhooksCommand(e),
 	)
 	root.SetHelpCommand(newHelpCommand())
 	markStarted(e, root)

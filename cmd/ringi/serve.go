@@ -82,6 +82,7 @@ type server struct {
 	// accessPath is where logins, tokens and teams are kept.
 	accessPath string
 	people     *directory
+	hooks      *hooks // nil for none
 	notices    *notices
 	// clientSecret is ours at the login provider.
 	clientSecret string
@@ -176,6 +177,9 @@ func (e *env) openServer(ctx context.Context, c *config) (_ *server, err error) 
 	if s.notices, err = e.openNotices(ctx, c, data, func(what string, err error) { log.Warn(what, "error", err) }); err != nil {
 		return nil, err
 	}
+	if s.hooks, err = e.openServerHooks(ctx, s); err != nil {
+		return nil, err
+	}
 	return s, nil
 }
 
@@ -262,7 +266,7 @@ func (s *server) close() error {
 	if s.people != nil {
 		errs = append(errs, s.people.close())
 	}
-	return errors.Join(append(errs, s.store.Close())...)
+	return errors.Join(append(errs, s.hooks.close(), s.store.Close())...)
 }
 
 // work serves until ctx is done, or until something of it fails; then it stops
@@ -284,6 +288,7 @@ func (s *server) work(ctx context.Context, listener net.Listener, say func(url s
 	var wg sync.WaitGroup
 	wg.Go(func() { s.people.tend(ctx, func(err error) { s.log.Warn("clear people and tokens", "error", err) }) })
 	wg.Go(func() { s.notices.dispatcher.Run(ctx) })
+	wg.Go(func() { s.hooks.run(ctx, s) })
 	var workErr, webErr error
 	wg.Go(func() {
 		workErr = s.worker.Run(ctx, s.store, s.engine)
