@@ -34,14 +34,31 @@ func derive(base, space, run string, events []ringi.Event, wanted func(seq int64
 	f := &fold{base: strings.TrimSuffix(base, "/"), run: Data{Space: space, RunID: run},
 		tools: map[string]string{}, requests: map[string]*asked{}, wanted: wanted}
 	for len(events) > 0 && f.err == nil {
-		n := 1 // the records of one commit: they share their time
-		for n < len(events) && events[n].At.Equal(events[0].At) && events[n].Epoch == events[0].Epoch {
+		n := 1
+		for n < len(events) && !begins(&events[0], &events[n]) {
 			n++
 		}
 		f.commit(events[:n])
 		events = events[n:]
 	}
 	return f.out, f.err
+}
+
+// begins reports whether a record is of another commit than one before it. Those
+// of one commit share their time; but where a clock was set back, a store's time
+// stands still, and commits share it too. A turn, a person's word
+// and the end of a request begin anew: what follows an end in its commit, a
+// successor or the end of the run, is taken together with it.
+func begins(before, ev *ringi.Event) bool {
+	if !ev.At.Equal(before.At) || ev.Epoch != before.Epoch {
+		return true
+	}
+	switch ev.Kind {
+	case ringi.EventModelResponded, ringi.EventCallJudged, ringi.EventApprovalDecided, ringi.EventApprovalTakenBack, ringi.EventOutcomeSettled,
+		ringi.EventRequestClosed:
+		return true
+	}
+	return false
 }
 
 // commit tells what each record says, and then what they come to together: a

@@ -21,7 +21,7 @@ const (
 	ApprovalDecided   Type = "approval.decided"   // a person answered it
 	ApprovalExpired   Type = "approval.expired"   // nobody did in time, or the approval was not used in time
 	ApprovalWithdrawn Type = "approval.withdrawn" // it was closed, or the approval was taken back
-	ApprovalStale     Type = "approval.stale"     // another request took its place, or it no longer fits
+	ApprovalStale     Type = "approval.stale"     // another took its place (edited, handed over, extended), or it no longer fits
 	RunWaiting        Type = "run.waiting"        // the run has a request that waits; one message, however many there are
 	RunResumed        Type = "run.resumed"        // none waits any more, and the run goes on
 	RunFinished       Type = "run.finished"       // the run has ended

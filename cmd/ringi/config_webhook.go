@@ -78,12 +78,26 @@ func (w *webhookConfig) check() error {
 	case w.Types != nil && len(w.Types) == 0:
 		return errors.New("types: an empty list says nothing: leave it out")
 	}
-	// Secrets are read when they are needed: a list of receivers needs none.
-	placeholder, err := webhook.ParseSecrets(webhook.NewSecret())
+	return w.endpoint(unread()).Check()
+}
+
+// unread stands for secrets that are not needed, and so not read.
+func unread() []webhook.Secret {
+	s, err := webhook.ParseSecrets(webhook.NewSecret())
 	if err != nil {
-		return err
+		panic(err) // it was made for it
 	}
-	return w.endpoint(placeholder).Check()
+	return s
+}
+
+// receivers are the configured receivers without their secrets: for who looks,
+// and sends nothing.
+func (c *config) receivers() []webhook.Endpoint {
+	var out []webhook.Endpoint
+	for i := range c.Webhooks {
+		out = append(out, c.Webhooks[i].endpoint(unread()))
+	}
+	return out
 }
 
 func (w *webhookConfig) endpoint(secrets []webhook.Secret) webhook.Endpoint {

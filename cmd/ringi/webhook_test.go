@@ -296,19 +296,25 @@ func TestWebhooksCommand(t *testing.T) {
 	if out := p.webhooks(t, exitFailed, "list"); !strings.Contains(out, "no server has been started") {
 		t.Errorf("without a server: %s", out)
 	}
-	p.vars["HOOK_SECRET"] = r.secret
 	c, err := p.read()
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := p.env().openServer(t.Context(), c); err == nil || !strings.Contains(err.Error(), "HOOK_SECRET is not set") {
+		t.Errorf("without a secret: %v", err)
+	}
+	p.vars["HOOK_SECRET"] = r.secret
 	s, err := p.env().openServer(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.close()
+	p.vars["HOOK_SECRET"] = ""
 	if out := p.webhooks(t, exitDone, "list"); !strings.Contains(out, "begins with the server") {
-		t.Errorf("list: %s", out)
+		t.Errorf("list, without the secret: %s", out)
 	}
+	p.webhooks(t, exitFailed, "test", "audit")
+	p.vars["HOOK_SECRET"] = r.secret
 	work := s.runHooks(t)
 	decideMarked(t, s.agents[0], "t-0")
 	work(func() bool { return strings.Contains(p.webhooks(t, exitDone, "list"), "disabled: it answered 410") })

@@ -28,8 +28,8 @@ func newWebhooksCommand(e *env) *cobra.Command {
 }
 
 // overWebhooks runs a command on the webhooks of the configured server, which
-// may be running.
-func (e *env) overWebhooks(cmd *cobra.Command, do func(context.Context, *webhook.Outbox) error) (err error) {
+// may be running. Only who sends reads their secrets.
+func (e *env) overWebhooks(cmd *cobra.Command, sends bool, do func(context.Context, *webhook.Outbox) error) (err error) {
 	file, _ := cmd.Flags().GetString("config")
 	c, err := e.readConfig(file, typedFlags(cmd))
 	if err != nil {
@@ -42,9 +42,11 @@ func (e *env) overWebhooks(cmd *cobra.Command, do func(context.Context, *webhook
 	if _, err := os.Stat(data); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("no server has been started over %s yet: `ringi serve` makes it", data)
 	}
-	endpoints, err := e.endpoints(c)
-	if err != nil {
-		return err
+	endpoints := c.receivers()
+	if sends {
+		if endpoints, err = e.endpoints(c); err != nil {
+			return err
+		}
 	}
 	h, err := openHooks(cmd.Context(), filepath.Join(data, webhookFile), c, webhook.Options{Endpoints: endpoints, Logger: e.logger(c)})
 	if err != nil {
@@ -61,7 +63,7 @@ func newWebhooksListCommand(e *env) *cobra.Command {
 		Example: "  ringi webhooks list",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return e.overWebhooks(cmd, func(ctx context.Context, b *webhook.Outbox) error {
+			return e.overWebhooks(cmd, false, func(ctx context.Context, b *webhook.Outbox) error {
 				all, err := b.List(ctx)
 				if err != nil {
 					return err
@@ -108,7 +110,7 @@ func newWebhooksDeadCommand(e *env) *cobra.Command {
 		Example: "  ringi webhooks dead\n  ringi webhooks dead audit --limit 10",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.overWebhooks(cmd, func(ctx context.Context, b *webhook.Outbox) error {
+			return e.overWebhooks(cmd, false, func(ctx context.Context, b *webhook.Outbox) error {
 				name := ""
 				if len(args) > 0 {
 					name = args[0]
@@ -148,7 +150,7 @@ func newWebhooksRetryCommand(e *env) *cobra.Command {
 		Example: "  ringi webhooks retry audit\n  ringi webhooks retry audit msg_01…_7_decided",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.overWebhooks(cmd, func(ctx context.Context, b *webhook.Outbox) error {
+			return e.overWebhooks(cmd, false, func(ctx context.Context, b *webhook.Outbox) error {
 				id := ""
 				if len(args) > 1 {
 					id = args[1]
@@ -178,7 +180,7 @@ func newWebhooksTestCommand(e *env) *cobra.Command {
 		Example: "  ringi webhooks test audit",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.overWebhooks(cmd, func(ctx context.Context, b *webhook.Outbox) error {
+			return e.overWebhooks(cmd, true, func(ctx context.Context, b *webhook.Outbox) error {
 				status, err := b.SendTest(ctx, args[0])
 				if err != nil {
 					return err
