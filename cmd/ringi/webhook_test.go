@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -281,17 +283,18 @@ func TestDeadReceiverDoesNotConcernTheServer(t *testing.T) {
 func (p *machine) webhooks(t *testing.T, want int, args ...string) string {
 	t.Helper()
 	e := p.env()
-	p.out.Reset()
-	p.err.Reset()
+	var out, errs bytes.Buffer
+	e.out, e.err = &out, &errs
 	if got := execute(t.Context(), e, append([]string{"webhooks"}, args...)); got != want {
-		t.Fatalf("ringi webhooks %q exits with %d, want %d: %s%s", args, got, want, p.out.String(), p.err.String())
+		t.Fatalf("ringi webhooks %q exits with %d, want %d: %s%s", args, got, want, out.String(), errs.String())
 	}
-	return p.out.String() + p.err.String()
+	return out.String() + errs.String()
 }
 
 func TestWebhooksCommand(t *testing.T) {
-	status := 410
-	r := newHookReceiver(t, func(int) int { return status })
+	var status atomic.Int64
+	status.Store(410)
+	r := newHookReceiver(t, func(int) int { return int(status.Load()) })
 	p := hookMachine(t, r.URL)
 	if out := p.webhooks(t, exitFailed, "list"); !strings.Contains(out, "no server has been started") {
 		t.Errorf("without a server: %s", out)
@@ -327,7 +330,7 @@ func TestWebhooksCommand(t *testing.T) {
 		t.Errorf("dead as JSON: %+v, %v", dead, err)
 	}
 	p.webhooks(t, exitFailed, "test", "audit")
-	status = 200
+	status.Store(200)
 	if out := p.webhooks(t, exitDone, "test", "audit"); !strings.Contains(out, "status 200") {
 		t.Errorf("test: %s", out)
 	}
