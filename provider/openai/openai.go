@@ -109,7 +109,7 @@ func New(name string, o *Options) ringi.Model {
 	m.watch = func(ctx context.Context) (context.Context, *vendor.Watched) {
 		return vendor.Watch(ctx, "openai", vendor.Limits{Idle: m.o.IdleTimeout, Total: m.o.Timeout}, secrets...)
 	}
-	m.client = newClient(base, key, &m.o)
+	m.send = newSender(base, key, &m.o)
 	m.hosted = newHosted(m.o.Hosted, key)
 	m.o.Header, m.o.Hosted = nil, nil
 	return m
@@ -167,9 +167,14 @@ func check(name, base, key string, own bool, o *Options) error {
 	return &ringi.ModelError{Class: class, Provider: "openai", Err: err}
 }
 
-// newClient makes the SDK's client by hand: its constructor reads a dozen
-// variables of the environment, among them where to send everything.
-func newClient(base, key string, o *Options) openai.Client {
+// sender posts a body and gives the answer.
+type sender func(ctx context.Context, path string, body any) (*http.Response, error)
+
+// newSender makes the SDK's client by hand: its constructor reads a dozen
+// variables of the environment, among them where to send everything. The client
+// is held by a function: in a field of ours its type would reach every service of
+// the SDK, and a linker keeps what can be reached.
+func newSender(base, key string, o *Options) sender {
 	opts := []option.RequestOption{
 		option.WithHTTPClient(&http.Client{
 			Transport:     vendor.Transport{Base: o.Transport},
@@ -186,14 +191,18 @@ func newClient(base, key string, o *Options) openai.Client {
 			opts = append(opts, option.WithHeaderAdd(name, v))
 		}
 	}
-	return openai.Client{Options: opts}
+	client := openai.Client{Options: opts}
+	return func(ctx context.Context, path string, body any) (res *http.Response, err error) {
+		err = client.Post(ctx, path, body, &res, option.WithJSONSet("stream", true), option.WithHeader("Accept", "text/event-stream"))
+		return res, err
+	}
 }
 
 // model is one model of the vendor.
 type model struct {
 	name   string
 	o      Options // without key, headers and hosted servers
-	client openai.Client
+	send   sender
 	watch  func(context.Context) (context.Context, *vendor.Watched)
 	hosted hosted
 	seal   string
@@ -243,8 +252,7 @@ type stream interface {
 // post sends a body and reads the stream that comes back. What ends before the
 // event that closes it is broken (S-38).
 func (m *model) post(ctx context.Context, call *vendor.Watched, path string, body any, s stream) error {
-	var res *http.Response
-	err := m.client.Post(ctx, path, body, &res, option.WithJSONSet("stream", true), option.WithHeader("Accept", "text/event-stream"))
+	res, err := m.send(ctx, path, body)
 	if err != nil {
 		return call.Err(err, readFault)
 	}

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/openai/openai-go/v3/responses"
-
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/internal/vendor"
 )
@@ -155,7 +153,13 @@ func (s *responseStream) done(raw json.RawMessage) error {
 }
 
 func (s *responseStream) message(raw json.RawMessage) error {
-	var msg responses.ResponseOutputMessage
+	var msg struct {
+		Content []struct {
+			Type    string `json:"type"`
+			Text    string `json:"text"`
+			Refusal string `json:"refusal"`
+		} `json:"content"`
+	}
 	if err := json.Unmarshal(raw, &msg); err != nil {
 		return fmt.Errorf("read message: %w", err)
 	}
@@ -169,9 +173,18 @@ func (s *responseStream) message(raw json.RawMessage) error {
 
 // end is a response's end.
 type end struct {
-	Status     string                   `json:"status"`
-	Usage      *responses.ResponseUsage `json:"usage"`
-	Error      *wireFault               `json:"error"`
+	Status string `json:"status"`
+	Usage  *struct {
+		Input        int64 `json:"input_tokens"`
+		Output       int64 `json:"output_tokens"`
+		InputDetails struct {
+			Cached int64 `json:"cached_tokens"`
+		} `json:"input_tokens_details"`
+		OutputDetails struct {
+			Reasoning int64 `json:"reasoning_tokens"`
+		} `json:"output_tokens_details"`
+	} `json:"usage"`
+	Error      *wireFault `json:"error"`
 	Incomplete struct {
 		Reason string `json:"reason"`
 	} `json:"incomplete_details"`
@@ -194,8 +207,7 @@ func (s *responseStream) close(ev *event) error {
 	}
 	t := &ringi.ModelTurn{Text: s.text.String(), Calls: s.calls, Finish: s.reason(ev.Type, &r)}
 	if u := r.Usage; u != nil {
-		t.Usage = ringi.Usage{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens,
-			ReasoningTokens: u.OutputTokensDetails.ReasoningTokens, CachedTokens: u.InputTokensDetails.CachedTokens}
+		t.Usage = ringi.Usage{InputTokens: u.Input, OutputTokens: u.Output, ReasoningTokens: u.OutputDetails.Reasoning, CachedTokens: u.InputDetails.Cached}
 	}
 	if t.Finish.Clean() && len(s.items) > 0 {
 		b, err := join(s.items)
