@@ -274,6 +274,7 @@ func TestHandOverThatIsRefused(t *testing.T) {
 		o.Escalations = map[string]Escalation{"office": {After: time.Hour, Then: "leads"}}
 	})
 	h.add("ana", Settings{}, in("refunds"))
+	h.add("ben", Settings{}, in("leads"))
 	res := h.asks("local:cho")
 	h.step()
 	h.clock.on(3 * time.Hour)
@@ -285,6 +286,23 @@ func TestHandOverThatIsRefused(t *testing.T) {
 	}
 	if r, err := h.engine.Request(t.Context(), res.Pending[0].ID); err != nil || r.State != ringi.Pending {
 		t.Errorf("request is %s, %v", r.State, err)
+	}
+}
+
+// A team of nobody would leave the request to nobody: it stays where it is.
+func TestHandOverToNobody(t *testing.T) {
+	h := newHouse(t, func(_ *engine.Config, o *Options) {
+		o.Escalations = map[string]Escalation{"office": {After: time.Hour, Then: "leads"}}
+	})
+	h.add("ana", Settings{}, in("refunds"))
+	h.add("ben", Settings{}, in("leads"), func(u *access.User) { u.Disabled = true })
+	res := h.asks("local:cho")
+	for range 4 {
+		h.clock.on(time.Hour)
+		h.step()
+	}
+	if r, err := h.engine.Request(t.Context(), res.Pending[0].ID); err != nil || r.State != ringi.Pending || strings.Count(h.logged.String(), "it stays where it is") != 1 {
+		t.Errorf("request is %s, %v\n%s", r.State, err, h.logged)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/access"
 )
 
 // Escalation says when people are reminded of an agent's requests, and which
@@ -132,7 +133,9 @@ func (d *Dispatcher) handOverOne(ctx context.Context, id, team string) error {
 	if err != nil {
 		return err
 	}
-	if still {
+	if still && !d.reachable(ctx, team) {
+		d.log.Error("hand request over: nobody of the team may decide, so it stays where it is", "request", id, "team", team)
+	} else if still {
 		_, err = d.o.Service.Reassign(ctx, id, ringi.Deciders{Teams: []string{team}}, System, "nobody decided in time")
 		if err == nil {
 			d.log.Info("handed request over", "request", id, "team", team)
@@ -151,6 +154,13 @@ func (d *Dispatcher) handOverOne(ctx context.Context, id, team string) error {
 	return d.o.Book.change(ctx, func(tx *tx) error {
 		return tx.exec(`UPDATE notify_requests SET then_at = 0 WHERE space = ? AND id = ?`, d.space(), id)
 	})
+}
+
+// reachable reports whether a team has anybody who may decide. Where that is not
+// known it has.
+func (d *Dispatcher) reachable(ctx context.Context, team string) bool {
+	roster, err := d.roster(ctx)
+	return err != nil || slices.ContainsFunc(roster, func(u access.User) bool { return slices.Contains(u.Teams, team) })
 }
 
 // done ends what time would do with a request.
@@ -175,12 +185,14 @@ func (d *Dispatcher) tend(ctx context.Context) error {
 	}
 	d.tended = now
 	err := b.change(ctx, func(tx *tx) error {
-		old := []any{b.o.Space, micros(now.Add(-letterAge)), waits}
+		// Even one that waits is dead by then: it was tried for a day, or its channel
+		// is gone.
+		old := []any{b.o.Space, micros(now.Add(-letterAge - d.o.GiveUp))}
 		if err := tx.exec(`DELETE FROM notify_letter_requests WHERE space = ? AND letter IN
-			(SELECT id FROM notify_letters WHERE space = ? AND made_at < ? AND state <> ?)`, append([]any{b.o.Space}, old...)...); err != nil {
+			(SELECT id FROM notify_letters WHERE space = ? AND made_at < ?)`, append([]any{b.o.Space}, old...)...); err != nil {
 			return err
 		}
-		return tx.exec(`DELETE FROM notify_letters WHERE space = ? AND made_at < ? AND state <> ?`, old...)
+		return tx.exec(`DELETE FROM notify_letters WHERE space = ? AND made_at < ?`, old...)
 	})
 	if err != nil {
 		return err
