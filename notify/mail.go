@@ -128,14 +128,13 @@ func (m *Mail) dial(ctx context.Context) (*smtp.Client, func(), error) {
 	}
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	end := func() { stop(); conn.Close() }
-	raw := conn
+	talk := conn
 	if m.o.TLS == ImplicitTLS {
-		conn = tls.Client(conn, m.tls())
+		talk = tls.Client(conn, m.tls())
 	}
-	c, err := smtp.NewClient(conn, m.host)
+	c, err := smtp.NewClient(talk, m.host)
 	if err != nil {
-		raw.Close()
-		stop()
+		end()
 		return nil, nil, smtpError("greet", err)
 	}
 	if err := c.Hello(m.hello()); err != nil {
