@@ -51,12 +51,29 @@ func (b *Book) SetSettings(ctx context.Context, user string, s Settings) error {
 			return err
 		}
 		if s.Mail != "" && !s.Confirmed && before.Mail != s.Mail {
+			if err := tx.mayConfirm(user); err != nil {
+				return err
+			}
 			if err := tx.write(letter{user: user, channel: ChannelMail, kind: Confirm}); err != nil {
 				return err
 			}
 		}
 		return tx.again(user, s)
 	})
+}
+
+// maxConfirms is how many mails with a code a person may cause in an hour: they
+// go to addresses that are not known to be his.
+const maxConfirms = 5
+
+func (tx *tx) mayConfirm(user string) error {
+	var n int
+	err := tx.row(`SELECT count(*) FROM notify_letters WHERE space = ? AND user_id = ? AND kind = ? AND made_at > ?`,
+		tx.b.o.Space, user, string(Confirm), micros(tx.now.Add(-time.Hour))).Scan(&n)
+	if err == nil && n >= maxConfirms {
+		return fmt.Errorf("%w: that were %d addresses within an hour: wait a while", ErrSettings, n)
+	}
+	return err
 }
 
 func (tx *tx) setSettings(user string, s Settings) error {

@@ -2,6 +2,7 @@ package notify
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -167,4 +168,15 @@ func TestConfirm(t *testing.T) {
 	if err := h.book.SetSettings(t.Context(), ana, Settings{Mail: "x"}); !errors.Is(err, ErrSettings) {
 		t.Error(err)
 	}
+	// Nobody has the server write to addresses of his choice all day.
+	var err error
+	for i := 0; i < 20 && err == nil; i++ {
+		h.step()
+		err = h.book.SetSettings(t.Context(), ana, Settings{Mail: fmt.Sprintf("a%d@example.org", i)})
+	}
+	if n := len(h.box.take()); !errors.Is(err, ErrSettings) || n > maxConfirms {
+		t.Errorf("%d mails with codes, %v", n, err)
+	}
+	h.clock.on(61 * time.Minute)
+	h.set(ana, Settings{Mail: "late@example.org"})
 }

@@ -231,8 +231,11 @@ func (n *notices) dispatch(s *server, url string) error {
 	return err
 }
 
-// inbox is what the pages need.
+// inbox is what the pages need; nil where there is no way to reach anybody.
 func (n *notices) inbox() *inbox.Notices {
+	if len(n.channels) == 0 {
+		return nil
+	}
 	return &inbox.Notices{Book: n.book, PushKey: n.pushKey, Try: n.dispatcher.Try,
 		Mail: n.dispatcher.Has(notify.ChannelMail), Ntfy: n.dispatcher.Has(notify.ChannelNtfy)}
 }
