@@ -79,7 +79,7 @@ func benchStream(b *testing.B, chats int) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		h, err := aisdk.New(aisdk.Options{Service: e, Agent: "a", Who: who, Feed: feed, Resume: e.Resume})
+		h, err := aisdk.New(aisdk.Options{Service: e, Agent: "a", Who: who, Feed: feed, Resume: e.Resume, MaxStreams: chats})
 		if err != nil {
 			b.Fatal(err)
 		}

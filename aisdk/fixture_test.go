@@ -168,6 +168,10 @@ func (s *shop) registry() *ringi.Registry {
 			s.mu.Unlock()
 			return ringi.ToolResult{Output: `"booked"`}, nil
 		})
+	add(ringi.Tool{Name: "login", Effect: ringi.NonIdempotentWrite, InputSchema: object(`"password":{"type":"string","x-sensitive":true}`)},
+		func(_ context.Context, c ringi.ToolCall) (ringi.ToolResult, error) {
+			return ringi.ToolResult{Output: "logged in with correct-horse-battery"}, nil
+		})
 	if err := reg.AddExternal(ringi.Tool{Name: "where", Effect: ringi.ReadOnly, InputSchema: object(`"why":{"type":"string"}`)}); err != nil {
 		s.t.Fatal(err)
 	}
@@ -204,6 +208,7 @@ func (s *shop) answer(ctx context.Context, yield func(ringi.ModelEvent, error) b
 		"look":         {{ModelID: "m1", Tool: "look", Input: `{}`}},
 		"nothing":      {{ModelID: "m1", Tool: "nothing", Input: `{}`}},
 		"book":         {{ModelID: "m1", Tool: "book", Input: `{"room":"12"}`}},
+		"login":        {{ModelID: "m1", Tool: "login", Input: `{"password":"correct-horse-battery"}`}},
 		"where":        {{ModelID: "m1", Tool: "where", Input: `{"why":"lunch"}`}},
 	}[text]
 	switch {
@@ -236,8 +241,15 @@ func (s *shop) answer(ctx context.Context, yield func(ringi.ModelEvent, error) b
 		}
 		yield(ringi.ModelEvent{Turn: &ringi.ModelTurn{Text: all}}, nil)
 	case text == "break":
-		yield(ringi.ModelEvent{TextDelta: "secret of the vendor"}, nil)
 		yield(ringi.ModelEvent{}, errors.New("vendor key sk-123 is wrong"))
+	case text == "stumble":
+		if s.prompted(text) == 1 {
+			yield(ringi.ModelEvent{TextDelta: "wrong "}, nil)
+			<-s.gate
+			yield(ringi.ModelEvent{}, errors.New("connection reset"))
+			return
+		}
+		s.speak(ctx, yield, "", "right")
 	default:
 		s.speak(ctx, yield, "Let me think.", "You said ", text, ".")
 	}
@@ -253,6 +265,18 @@ func (s *shop) speak(_ context.Context, yield func(ringi.ModelEvent, error) bool
 		}
 	}
 	yield(ringi.ModelEvent{Turn: &ringi.ModelTurn{Text: strings.Join(deltas, "")}}, nil)
+}
+
+// prompted counts how often the model was asked about a text.
+func (s *shop) prompted(text string) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.prompts {
+		if p.Messages[len(p.Messages)-1].Text == text {
+			n++
+		}
+	}
+	return n
 }
 
 func (s *shop) payments() []string {

@@ -107,10 +107,10 @@ func (f *following) all(ctx context.Context) error {
 				return err
 			}
 			f.v = v
-			if st.Open {
-				v.closeBefore(st.Step)
-			}
 			f.e.sync(v)
+		}
+		if st.Open && f.v.closeBefore(st.Step) {
+			f.e.sync(f.v) // what waits for a turn's end comes before the next step
 		}
 		if f.v.rests {
 			f.e.finish(f.v)
@@ -166,11 +166,41 @@ func (f *following) wait(ctx context.Context, timer *time.Timer, driven bool) (l
 
 var errStopping = errors.New("server stops")
 
-// closeBefore marks the steps before one that the model is at: they are over.
-func (v *view) closeBefore(step int) {
+// closeBefore marks the steps before one that the model is at: they are over. It
+// reports whether that was news.
+func (v *view) closeBefore(step int) (news bool) {
 	for i, s := range v.steps {
-		s.closed = s.closed || i+1 < step
+		if !s.closed && i+1 < step {
+			s.closed, news = true, true
+		}
 	}
+	return news
+}
+
+// openStreams counts the streams of each principal.
+type openStreams struct {
+	mu sync.Mutex
+	by map[string]int
+}
+
+// enter takes a place; leave gives it back.
+func (o *openStreams) enter(by string, most int) (leave func(), err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.by[by] >= most {
+		return nil, problemf(http.StatusTooManyRequests, "streams", "Too many of your pages are open.")
+	}
+	if o.by == nil {
+		o.by = map[string]int{}
+	}
+	o.by[by]++
+	return func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.by[by]--; o.by[by] == 0 {
+			delete(o.by, by)
+		}
+	}, nil
 }
 
 // seen remembers what the last finished stream of a chat held. It is memory

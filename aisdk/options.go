@@ -51,6 +51,8 @@ type Options struct {
 	ErrorText func(ringi.Reason) string
 	// MaxBody bounds a body, which carries the whole chat: 0 means 8 MiB.
 	MaxBody int64
+	// MaxStreams bounds the streams that one principal holds at once: 0 means 32.
+	MaxStreams int
 	// Heartbeat is how often a silent stream says that it lives: 0 means 15 s.
 	Heartbeat time.Duration
 	// Look is how often the store is asked for what others did: 0 means 250 ms.
@@ -69,6 +71,7 @@ type Handler struct {
 	mux  *http.ServeMux
 	seen seen
 	runs drivers
+	open openStreams
 }
 
 // New makes a chat's handler. Mount it with http.StripPrefix where it does not
@@ -95,6 +98,9 @@ func New(o Options) (*Handler, error) {
 	if o.MaxBody <= 0 {
 		o.MaxBody = 8 << 20
 	}
+	if o.MaxStreams <= 0 {
+		o.MaxStreams = 32
+	}
 	if o.Heartbeat <= 0 {
 		o.Heartbeat = 15 * time.Second
 	}
@@ -117,11 +123,11 @@ func New(o Options) (*Handler, error) {
 }
 
 func (h *Handler) routes() {
-	h.mux.HandleFunc("POST /{$}", h.as(h.post))
-	h.mux.HandleFunc("POST /{id}", h.as(h.post))
-	h.mux.HandleFunc("GET /{id}/stream", h.as(h.stream))
+	h.mux.HandleFunc("POST /{$}", h.as(h.streaming(h.post)))
+	h.mux.HandleFunc("POST /{id}", h.as(h.streaming(h.post)))
+	h.mux.HandleFunc("GET /{id}/stream", h.as(h.streaming(h.stream)))
 	h.mux.HandleFunc("GET /{id}/messages", h.as(h.messages))
-	h.mux.HandleFunc("GET /{id}/events", h.as(h.events))
+	h.mux.HandleFunc("GET /{id}/events", h.as(h.streaming(h.events)))
 	h.mux.HandleFunc("POST /{id}/decisions", h.as(h.decide))
 	h.mux.HandleFunc("POST /{id}/stop", h.as(h.stop))
 }

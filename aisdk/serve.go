@@ -115,6 +115,18 @@ func (h *Handler) as(route func(http.ResponseWriter, *http.Request, *chat) error
 	}
 }
 
+// streaming bounds how many answers of a route its caller holds at once.
+func (h *Handler) streaming(route func(http.ResponseWriter, *http.Request, *chat) error) func(http.ResponseWriter, *http.Request, *chat) error {
+	return func(w http.ResponseWriter, r *http.Request, c *chat) error {
+		leave, err := h.open.enter(c.by.ID, h.o.MaxStreams)
+		if err != nil {
+			return err
+		}
+		defer leave()
+		return route(w, r, c)
+	}
+}
+
 func (h *Handler) who(r *http.Request) (*chat, error) {
 	by, err := h.o.Who(r)
 	if err != nil || by.IsZero() {

@@ -1,0 +1,129 @@
+package aisdk_test
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/engine"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// changing is what differs from run to run: ids, seals, times.
+var changing = []struct {
+	find *regexp.Regexp
+	put  string
+}{
+	{regexp.MustCompile(`r1\.[^"]+`), "SEAL"},
+	{regexp.MustCompile(`thr_[a-z0-9]+`), "THREAD"},
+	{regexp.MustCompile(`(run|call|req)_[0-9a-z]{20,}`), "$1"},
+	{regexp.MustCompile(`"p[0-9]+\.[0-9]+"`), `"part"`},
+	{regexp.MustCompile(`"expiresAt":"[^"]+"`), `"expiresAt":"TIME"`},
+}
+
+// fixed is a stream with one delta a text, and without what changes.
+func fixed(t *testing.T, r *reply) string {
+	t.Helper()
+	var out []map[string]any
+	for _, c := range r.chunks {
+		kind, _ := c["type"].(string)
+		if kind == "tool-input-start" || strings.HasPrefix(kind, "reasoning") {
+			continue // a fast model's call is there at once, and what it thought is over
+		}
+		if n := len(out); n > 0 && strings.HasSuffix(kind, "-delta") && out[n-1]["type"] == kind {
+			out[n-1]["delta"] = out[n-1]["delta"].(string) + c["delta"].(string)
+			continue
+		}
+		out = append(out, c)
+	}
+	var b strings.Builder
+	for _, c := range out {
+		line, err := json.Marshal(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Write(append(line, '\n'))
+	}
+	text := b.String()
+	for _, c := range changing {
+		text = c.find.ReplaceAllString(text, c.put)
+	}
+	return text
+}
+
+// What goes over the wire, whole: for each conversation the stream of its
+// message, of its answer, of a look at it afterwards, and its messages.
+func TestWire(t *testing.T) {
+	auto := func(c *engine.Config) {
+		c.RuleFloor = false
+		c.Approval.Tools = map[string]ringi.ToolApproval{"pay": {Status: ringi.Denied, Reason: "no payments today"}}
+	}
+	for _, c := range []struct {
+		name, say, answer, sdk string
+		config                 func(*engine.Config)
+	}{
+		{"text", "hello", "", "7", nil},
+		{"B47-approve", "pay", "approve", "7", nil},
+		{"B56-deny", "pay", "deny", "7", nil},
+		{"B62-siblings", "pay and look", "approve", "7", nil},
+		{"B66-automatic-denial", "pay", "", "7", auto},
+		{"invalid-call", "nothing", "", "7", nil},
+		{"typed-input", "book", "", "7", nil},
+		{"browser-tool", "where", "", "7", nil},
+		{"failed", "break", "", "7", nil},
+		{"sdk6-approve", "pay", "approve", "6", nil},
+		{"sdk6-automatic-denial", "pay", "", "6", auto},
+		{"elsewhere", "pay", "", "7", func(c *engine.Config) { c.Deciders = ringi.Deciders{People: []string{"boss"}} }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newShop(t, opened{config: c.config})
+			u := s.user("ana", "chat-1")
+			u.sdk = c.sdk
+			got, first := "", u.say(c.say)
+			if !strings.Contains(c.say, " and ") { // a sibling's result may come before or after the question
+				got = "-- message --\n" + fixed(t, first)
+			}
+			if c.answer != "" {
+				answerPart(u.toolParts()[0], c.answer == "approve", "because")
+				got += "-- answer --\n" + fixed(t, u.post("submit-message"))
+			}
+			s.restart() // forgets what was streamed
+			got += "-- stream --\n" + fixed(t, u.do("GET", "/chat-1/stream", nil))
+			got += "-- messages --\n"
+			for _, m := range u.reload() {
+				line, err := json.Marshal(m)
+				if err != nil {
+					t.Fatal(err)
+				}
+				text := string(line) + "\n"
+				for _, c := range changing {
+					text = c.find.ReplaceAllString(text, c.put)
+				}
+				got += text
+			}
+			got = regexp.MustCompile(`msg_[0-9a-z]{20,}`).ReplaceAllString(got, "msg")
+			path := filepath.Join("testdata", "wire", c.name+".txt")
+			if *update {
+				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("%s differs (go test ./aisdk -run Wire -update):\n%s", path, got)
+			}
+		})
+	}
+}
