@@ -82,7 +82,11 @@ async function page(s, options = {}) {
   p.states = () => p.tools().map(t => t.state).join(' ');
   p.text = () => p.chat.messages.at(-1)?.parts.filter(x => x.type === 'text').map(x => x.text).join('|');
   p.ready = () => until('ready, but ' + p.chat.status + ' ' + p.errors, () => p.chat.status === 'ready');
-  p.say = async text => { await p.chat.sendMessage({ text }); await sleep(20); await p.ready(); };
+  p.say = async text => {
+    const n = p.chat.messages.length;
+    await p.chat.sendMessage({ text });
+    await until('an answer, but ' + p.errors, () => p.chat.status === 'ready' && p.chat.messages.length === n + 2);
+  };
   p.failed = () => until('error', () => p.chat.status === 'error' && p.errors.length);
   p.chatAt = { api: s.api, id, headers };
   return p;
