@@ -27,8 +27,10 @@ func TestBrowserApproveLive(t *testing.T) {
 		b.click("#" + r.ID + " h2 a")
 		b.says("34.90 EUR")
 		b.look("request")
+		ask[string](b, `document.body.dataset.hold = "60"`) // a loaded machine looks slowly
 		b.click("#approve")
-		b.says("Approving in 5 s")
+		b.says("Approving in")
+		b.until(`(() => { const r = document.querySelector(".held").getBoundingClientRect(); return r.bottom <= innerHeight && r.left >= 0 && r.right <= innerWidth })()`)
 		b.look("request-held")
 		b.click("#undo")
 		b.until(`!document.querySelector(".held")`)
