@@ -36,13 +36,13 @@ type config struct {
 		AtOnce whole    `yaml:"at_once"`
 		Grace  duration `yaml:"grace"`
 	} `yaml:"worker"`
-	Login    loginConfig  `yaml:"login"`
-	Notify   notifyConfig `yaml:"notify"`
-	Chat     chatConfig   `yaml:"chat"`
 	Outbound struct {
 		Allow []string `yaml:"allow"`
 		Proxy string   `yaml:"proxy"`
 	} `yaml:"outbound"`
+	Login    loginConfig     `yaml:"login"`
+	Notify   notifyConfig    `yaml:"notify"`
+	Chat     chatConfig      `yaml:"chat"`
 	Webhooks []webhookConfig `yaml:"webhooks"`
 	Agents   []agentConfig   `yaml:"agents"`
 
