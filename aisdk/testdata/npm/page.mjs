@@ -168,7 +168,7 @@ const scenarios = {
   async 'two requests, one here and one in the inbox'() {
     const s = await shop(), p = await page(s);
     await p.say('pay twice');
-    const end = ringi.follow(p.chatAt, () => { if (p.chat.status === 'ready') void p.chat.resumeStream(); });
+    const end = ringi.follow(p.chatAt, () => p.chat.status === 'ready' && p.chat.resumeStream());
     const [a, b] = p.tools();
     await ringi.decide(p.chatAt, a, 'approve');
     await until('the first is answered', () => p.states().startsWith(major === '6' ? 'input-available' : 'approval-responded'));
@@ -199,7 +199,7 @@ const scenarios = {
   async 'edited in the inbox'() {
     const s = await shop(), p = await page(s);
     await p.say('pay');
-    const end = ringi.follow(p.chatAt, () => { if (p.chat.status === 'ready') void p.chat.resumeStream(); });
+    const end = ringi.follow(p.chatAt, () => p.chat.status === 'ready' && p.chat.resumeStream());
     const old = p.tools()[0].approval.id;
     await s.ctl('decide', { request: old, answer: 'edit', by: 'boss', input: '{"to":"bob","amount":5}' });
     await until('the new input is asked about', () => p.tools()[0].state === 'approval-requested' && p.tools()[0].approval.id !== old);
@@ -218,8 +218,7 @@ const scenarios = {
     if (JSON.stringify(p.chat.messages).includes('signature')) throw new Error('S-05: a signed part');
     const data = p.chat.messages.at(-1).parts.find(x => x.type === 'data-ringi-request').data;
     equal([data.here, data.state], [false, 'pending'], 'data');
-    const end = ringi.follow(p.chatAt, () => { if (p.chat.status === 'ready') void p.chat.resumeStream(); });
-    await sleep(100);
+    const end = ringi.follow(p.chatAt, () => p.chat.status === 'ready' && p.chat.resumeStream());
     await s.ctl('decide', { request: data.request, answer: 'approve', by: 'boss' });
     await until('done', () => p.states() === 'output-available');
     end();
@@ -356,7 +355,7 @@ const scenarios = {
     equal(p.states(), 'input-available', 'states');
     const part = p.chat.messages.at(-1).parts.find(x => x.type === 'data-ringi-request');
     equal([part.data.here, part.data.schema.required], [true, ['code']], 'data');
-    const end = ringi.follow(p.chatAt, () => { if (p.chat.status === 'ready') void p.chat.resumeStream(); });
+    const end = ringi.follow(p.chatAt, () => p.chat.status === 'ready' && p.chat.resumeStream());
     await ringi.decide(p.chatAt, part, 'fill', { values: { code: '4711' } });
     await until('done, but ' + p.states(), () => p.states() === 'output-available');
     end();
