@@ -17,7 +17,7 @@ require (
 	github.com/kaptinlin/jsonschema v0.9.8 // indirect
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // indirect
 	golang.org/x/net v0.58.0 // indirect
-	golang.org/x/text v0.41.0 // indirect
+	golang.org/x/text v0.42.0 // indirect
 )
 
 replace github.com/ringi-dev/ringi => ../

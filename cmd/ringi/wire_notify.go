@@ -6,18 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"syscall"
 	"time"
 	_ "time/tzdata" // people's zones: the image has none
 
 	"github.com/ringi-dev/ringi/inbox"
+	"github.com/ringi-dev/ringi/internal/outbound"
 	"github.com/ringi-dev/ringi/notify"
 )
 
@@ -139,7 +136,12 @@ func (e *env) addPush(n *notices, c *config, data string, warn func(string, erro
 	if err != nil {
 		return err
 	}
-	p, err := notify.NewPush(notify.PushOptions{Key: key, Contact: c.Notify.Push.Contact, Client: publicClient()})
+	// Where a browser's push service is, the browser says: public addresses alone (S-35).
+	client, err := outbound.New(c.outboundOptions())
+	if err != nil {
+		return err
+	}
+	p, err := notify.NewPush(notify.PushOptions{Key: key, Contact: c.Notify.Push.Contact, Client: client})
 	if err != nil {
 		return err
 	}
@@ -179,44 +181,6 @@ func pushKeyAt(path string) (*notify.PushKey, error) {
 			return key, err
 		}
 	}
-}
-
-// publicClient reaches public addresses alone, over https at port 443, and
-// follows no redirect (S-35): where a browser's push service is, the browser
-// says.
-func publicClient() *http.Client {
-	dialer := &net.Dialer{Timeout: 10 * time.Second, Control: func(_, address string, _ syscall.RawConn) error {
-		at, err := netip.ParseAddrPort(address)
-		if err != nil || at.Port() != 443 || !isPublic(at.Addr()) {
-			return errors.New("this address is not a public one")
-		}
-		return nil
-	}}
-	return &http.Client{Timeout: 10 * time.Second,
-		Transport:     &http.Transport{DialContext: dialer.DialContext, TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-}
-
-// special are the blocks that are not globally reachable (IANA's registries of
-// special-purpose addresses), and those that hold an IPv4 address within.
-var special = func() []netip.Prefix {
-	var out []netip.Prefix
-	for _, s := range []string{"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
-		"192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3",
-		"64:ff9b::/96", "64:ff9b:1::/48", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"} {
-		out = append(out, netip.MustParsePrefix(s))
-	}
-	return out
-}()
-
-// isPublic reports whether an address is globally reachable: of IPv6 that is
-// 2000::/3 alone.
-func isPublic(a netip.Addr) bool {
-	a = a.Unmap()
-	if a.Is6() && !netip.MustParsePrefix("2000::/3").Contains(a) {
-		return false
-	}
-	return a.IsValid() && a.Zone() == "" && !slices.ContainsFunc(special, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 // dispatch makes what tells people of the server's requests.
