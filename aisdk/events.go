@@ -19,6 +19,7 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request, c *chat) error 
 		return err
 	}
 	l.s = open(w)
+	defer l.s.close()
 	w.WriteHeader(http.StatusOK)
 	defer l.leave()
 	if err := l.all(r.Context()); err != nil && r.Context().Err() == nil {
@@ -72,7 +73,6 @@ func (l *listening) all(ctx context.Context) error {
 		}
 		if len(out) == 0 && time.Since(l.s.silent) > l.h.o.Heartbeat {
 			out = []byte(": still here\n\n")
-			l.s.refresh()
 		}
 		if len(out) > 0 {
 			if err := l.s.send(out); err != nil {

@@ -48,8 +48,12 @@ func (s *sink) send(b []byte) error {
 	return nil
 }
 
-// refresh moves the deadline of a silent stream on.
-func (s *sink) refresh() { s.expires = time.Time{} }
+// close lifts the deadline: the connection may carry another request.
+func (s *sink) close() {
+	if err := s.rc.SetWriteDeadline(time.Time{}); err != nil {
+		s.expires = time.Time{} // who cannot has set none
+	}
+}
 
 // stream gives the newest assistant message from its first part, and goes on with
 // it while its run goes on.
@@ -73,6 +77,7 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, c *chat) error 
 // stops nothing of the run.
 func (h *Handler) follow(w http.ResponseWriter, r *http.Request, c *chat, runID string, e *emitter) {
 	s := open(w)
+	defer s.close()
 	w.Header().Set("x-vercel-ai-ui-message-stream", "v1")
 	w.WriteHeader(http.StatusOK)
 	feed := h.o.Feed.Follow(runID)
@@ -152,7 +157,6 @@ func (f *following) wait(ctx context.Context, timer *time.Timer, driven bool) (l
 	case <-timer.C:
 	}
 	if time.Since(f.s.silent) > f.h.o.Heartbeat {
-		f.s.refresh()
 		if err := f.s.send([]byte(": still here\n\n")); err != nil {
 			return false, err
 		}
