@@ -297,16 +297,18 @@ func (e *Engine) digest(s *state, ev *ringi.ApprovalRequested, tool string, inpu
 	for _, a := range ev.Answers {
 		buf = appendFields(buf, string(a))
 	}
+	if claim != nil {
+		buf = appendFields(buf, "claim", claim.Reason, claim.Preview, claim.OnBehalfOf)
+	}
+	// The flags stand at a fixed distance from the end: they say which of the
+	// fields above are there.
 	var flags byte
-	for i, f := range []bool{ev.FourEyes, ev.Proposed, ev.Untrusted, ev.Preview != nil, ev.ExpiresAt.IsZero()} {
+	for i, f := range []bool{ev.FourEyes, ev.Proposed, ev.Untrusted, ev.Preview != nil, ev.ExpiresAt.IsZero(), claim != nil} {
 		if f {
 			flags |= 1 << i
 		}
 	}
 	buf = append(buf, flags)
-	if c := claim; c != nil {
-		buf = appendFields(buf, "claim", c.Reason, c.Preview, c.OnBehalfOf)
-	}
 	buf = binary.BigEndian.AppendUint64(buf, uint64(ev.CreatedAt.UnixMicro()))
 	buf = binary.BigEndian.AppendUint64(buf, uint64(ev.ExpiresAt.UnixMicro()))
 	buf = binary.BigEndian.AppendUint64(buf, uint64(ev.UseBy))
