@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/internal/sqltable"
 )
 
 // MaxAnswer is the largest body that is stored for an idempotency key: 256 KiB.
@@ -102,7 +103,7 @@ func (tx *tx) begin(who string, c Call) (*Try, error) {
 	sum := sha256.Sum256(c.Body)
 	digest := hex.EncodeToString(sum[:])
 	c.Body = nil
-	try := &Try{d: tx.d, who: who, c: c, id: ringi.NewID("try_", at(tx.now))}
+	try := &Try{d: tx.d, who: who, c: c, id: ringi.NewID("try_", sqltable.Time(tx.now))}
 	// One whose day is over is as if it had never been.
 	if err := tx.exec(`DELETE FROM answers WHERE space = ? AND principal = ? AND method = ? AND path = ? AND idem_key = ? AND started_at <= ?`,
 		tx.d.o.Space, who, c.Method, c.Path, c.Key, tx.now-tx.d.o.AnswerAge.Microseconds()); err != nil {

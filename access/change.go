@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/internal/sqltable"
 )
 
 // Change is what somebody changed in the directory.
@@ -36,7 +37,7 @@ func (d *Directory) Changes(ctx context.Context, by Who, after string, limit int
 		if err := rows.Scan(&c.ID, &when, &c.By, &c.Auth, &c.What, &c.Target, &c.Detail); err != nil {
 			return err
 		}
-		c.At = at(when)
+		c.At = sqltable.Time(when)
 		out = append(out, c)
 		return nil
 	}, `SELECT id, at, by_id, auth, what, target, detail FROM changes WHERE space = ? AND id > ? ORDER BY id LIMIT ?`,
@@ -57,7 +58,7 @@ func bounded(limit int) int {
 // note records a change in the transaction that makes it.
 func (tx *tx) note(by Who, what, target, detail string) error {
 	err := tx.exec(`INSERT INTO changes (space, id, at, by_id, auth, what, target, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-		tx.d.o.Space, ringi.NewID("chg_", at(tx.now)), tx.now, by.Principal.ID, by.Principal.Auth, what, target, detail)
+		tx.d.o.Space, ringi.NewID("chg_", sqltable.Time(tx.now)), tx.now, by.Principal.ID, by.Principal.Auth, what, target, detail)
 	if err != nil {
 		return notRecorded(err)
 	}

@@ -5,29 +5,28 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/internal/sqltable"
 )
 
 // SQLiteParams are what a data source name of SQLite needs behind its question
 // mark for a Directory (the driver is modernc.org/sqlite): writers begin with
 // the lock, wait for it, sync, and overwrite what they delete. The file is the
 // caller's to make, readable by its owner alone.
-const SQLiteParams = "_txlock=immediate&_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)" +
-	"&_pragma=synchronous(FULL)&_pragma=secure_delete(1)&_pragma=temp_store(MEMORY)"
+const SQLiteParams = sqltable.SQLiteParams
 
-// Dialect is how a database writes placeholders.
-type Dialect string
+// Dialect is how a database writes placeholders. The zero value is SQLite's.
+type Dialect = sqltable.Dialect
 
 // The dialects.
 const (
-	SQLite     Dialect = ""           // ?
-	PostgreSQL Dialect = "postgresql" // $1
+	SQLite     = sqltable.SQLite
+	PostgreSQL = sqltable.PostgreSQL
 )
 
 // Options say how a directory works. The zero value is ready to use.
@@ -82,7 +81,7 @@ func (o Options) withDefaults() Options {
 }
 
 func (o Options) check() error {
-	if o.Dialect != SQLite && o.Dialect != PostgreSQL {
+	if !o.Dialect.Known() {
 		return fmt.Errorf("%w: unknown dialect %q", ErrInvalid, o.Dialect)
 	}
 	for _, age := range []time.Duration{o.TokenAge, o.SessionIdle, o.SessionAge, o.LinkAge, o.AnswerAge, o.TryAge, o.PresenceAge} {
@@ -122,16 +121,8 @@ func Open(ctx context.Context, db *sql.DB, o Options) (*Directory, error) {
 		return nil, fmt.Errorf("open directory: %w", err)
 	}
 	d := &Directory{db: db, o: o, same: joined(o.SamePerson), stmts: map[string]*sql.Stmt{}}
-	// Turning a new file of SQLite to its write-ahead log fails at once where
-	// another process does the same, whatever the time-out.
-	for start := time.Now(); ; time.Sleep(time.Millisecond) {
-		err := d.migrate(ctx)
-		if err == nil {
-			break
-		}
-		if !busy(err) || ctx.Err() != nil || time.Since(start) > 10*time.Second {
-			return nil, fmt.Errorf("open directory: %w", err)
-		}
+	if err := sqltable.Patiently(ctx, d.migrate); err != nil {
+		return nil, fmt.Errorf("open directory: %w", err)
 	}
 	var newest int64
 	if err := d.row(ctx, `SELECT coalesce(max(at), 0) FROM changes WHERE space = ?`, o.Space).Scan(&newest); err != nil {
@@ -139,12 +130,6 @@ func Open(ctx context.Context, db *sql.DB, o Options) (*Directory, error) {
 	}
 	d.last.Store(max(d.last.Load(), newest))
 	return d, nil
-}
-
-// busy reports whether SQLite said SQLITE_BUSY.
-func busy(err error) bool {
-	var coded interface{ Code() int }
-	return errors.As(err, &coded) && coded.Code()&0xff == 5
 }
 
 // Space returns the space that the directory is of.
@@ -199,16 +184,7 @@ func (d *Directory) list(ctx context.Context, scan func(*sql.Rows) error, query 
 		ask = func() (*sql.Rows, error) { return s.QueryContext(ctx, args...) }
 	}
 	rows, err := ask()
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := scan(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+	return sqltable.Each(rows, err, scan)
 }
 
 // prepared returns a query as a statement that is kept, and nil where it cannot
@@ -234,31 +210,7 @@ func (d *Directory) prepared(ctx context.Context, query string) *sql.Stmt {
 	return s
 }
 
-// bind writes the placeholders as the database reads them. No query here has a
-// question mark that is none.
-func (d *Directory) bind(query string) string {
-	if d.o.Dialect != PostgreSQL {
-		return query
-	}
-	var b strings.Builder
-	for n := 1; ; n++ {
-		before, after, found := strings.Cut(query, "?")
-		b.WriteString(before)
-		if !found {
-			return b.String()
-		}
-		b.WriteString("$" + strconv.Itoa(n))
-		query = after
-	}
-}
-
-// at returns a stored time; the zero time for 0.
-func at(micros int64) time.Time {
-	if micros == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(micros).UTC()
-}
+func (d *Directory) bind(query string) string { return d.o.Dialect.Bind(query) }
 
 func none(err error) bool { return errors.Is(err, sql.ErrNoRows) }
 
@@ -277,11 +229,4 @@ func split[S ~string](column string) []S {
 		out = append(out, S(w))
 	}
 	return out
-}
-
-func bit(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/internal/sqltable"
 )
 
 func TestUsers(t *testing.T) {
@@ -293,7 +294,7 @@ func TestOptionsAreChecked(t *testing.T) {
 
 func TestMigrations(t *testing.T) {
 	h := newHouse(t, Options{})
-	if steps, err := readSteps(migrations); err != nil || len(steps) != h.count(t, "access_migrations") {
+	if steps, err := sqltable.Steps(migrations); err != nil || len(steps) != h.count(t, "access_migrations") {
 		t.Errorf("steps %v, %v", steps, err)
 	}
 	file := &fstest.MapFile{Data: []byte("SELECT 1")}
@@ -301,7 +302,7 @@ func TestMigrations(t *testing.T) {
 		"gap":       {"migrations/0001_a.sql": file, "migrations/0003_b.sql": file},
 		"no number": {"migrations/a.sql": file},
 	} {
-		if steps, err := readSteps(files); err == nil {
+		if steps, err := sqltable.Steps(files); err == nil {
 			t.Errorf("%s: taken as %v", name, steps)
 		}
 	}
@@ -317,7 +318,9 @@ func TestMigrations(t *testing.T) {
 func TestMigrationIsOneTransaction(t *testing.T) {
 	h := newHouse(t, Options{})
 	err := h.change(ctx, func(tx *tx) error {
-		return tx.apply([]step{{1, "0001_init.sql", ""}, {2, "0002_bad.sql", "CREATE TABLE half (x TEXT);\nnonsense;\n"}})
+		s := sqltable.Schema{Table: "access_migrations", Steps: []sqltable.Step{{Version: 1, Name: "0001_init.sql"},
+			{Version: 2, Name: "0002_bad.sql", SQL: "CREATE TABLE half (x TEXT);\nnonsense;\n"}}}
+		return s.Apply(tx.ctx, tx.Tx, SQLite, time.UnixMicro(tx.now))
 	})
 	if err == nil || !strings.Contains(err.Error(), "0002_bad.sql") {
 		t.Errorf("the error is %v", err)

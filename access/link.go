@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/ringi-dev/ringi/internal/sqltable"
 )
 
 // MakeLink makes a login link of a user and returns its secret, for the server
@@ -34,7 +36,7 @@ func (d *Directory) MakeLink(ctx context.Context, by Who, user string) (secret s
 				return ErrHidden
 			}
 			end := tx.now + d.o.LinkAge.Microseconds()
-			ends = at(end)
+			ends = sqltable.Time(end)
 			if err := tx.exec(`INSERT INTO links (space, hash, user_id, created_at, ends_at, used_at) VALUES (?, ?, ?, ?, ?, 0)`,
 				d.o.Space, hashed(linkLabel, secret), user, tx.now, end); err != nil {
 				return notRecorded(err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/internal/sqltable"
 )
 
 // Look is somebody who has a request before him.
@@ -66,7 +67,7 @@ func (d *Directory) Looking(ctx context.Context, w Who, request string) ([]Look,
 		l := Look{Request: request}
 		var until int64
 		err := rows.Scan(&l.User, &l.Name, &until)
-		l.Until = at(until)
+		l.Until = sqltable.Time(until)
 		out = append(out, l)
 		return err
 	}, `SELECT p.user_id, u.name, p.until FROM presence p JOIN users u ON u.space = p.space AND u.id = p.user_id

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/internal/sqltable"
 )
 
 // TokenKind says for whom a token speaks.
@@ -84,7 +85,7 @@ func (d *Directory) MakeToken(ctx context.Context, by Who, n NewToken) (Token, s
 	}
 	prefix, secret := newToken()
 	err = d.change(ctx, func(tx *tx) error {
-		now := at(tx.now)
+		now := sqltable.Time(tx.now)
 		t.ID, t.CreatedAt, t.EndsAt = ringi.NewID("tok_", now), now, now.Add(life)
 		if err := tx.checkOwner(t); err != nil {
 			return err
@@ -240,7 +241,7 @@ func scanToken(scan func(...any) error) (t Token, hash string, err error) {
 	var created, ends, used, revoked int64
 	err = scan(&t.ID, &t.Kind, &t.Name, &t.Owner, &agents, &scopes, &t.MadeBy, &t.GrantedBy, &created, &ends, &used, &revoked, &hash)
 	t.Agents, t.Scopes = split[string](agents), split[Scope](scopes)
-	t.CreatedAt, t.EndsAt, t.UsedAt, t.RevokedAt = at(created), at(ends), at(used), at(revoked)
+	t.CreatedAt, t.EndsAt, t.UsedAt, t.RevokedAt = sqltable.Time(created), sqltable.Time(ends), sqltable.Time(used), sqltable.Time(revoked)
 	return t, hash, err
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/internal/sqltable"
 )
 
 // User is a person who may log in.
@@ -57,7 +58,7 @@ func (d *Directory) AddUser(ctx context.Context, by Who, u User) error {
 	err := d.managed(ctx, by, &u, func(tx *tx) error {
 		n, err := tx.changed(`INSERT INTO users (space, id, name, roles, payloads, shared, disabled, created_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-			d.o.Space, u.ID, u.Name, words(u.Roles), bit(u.Payloads), bit(u.Shared), bit(u.Disabled), tx.now)
+			d.o.Space, u.ID, u.Name, words(u.Roles), sqltable.Bit(u.Payloads), sqltable.Bit(u.Shared), sqltable.Bit(u.Disabled), tx.now)
 		if err != nil {
 			return notRecorded(err)
 		}
@@ -87,7 +88,7 @@ func (d *Directory) SetUser(ctx context.Context, by Who, u User) error {
 			return err
 		}
 		n, err := tx.changed(`UPDATE users SET name = ?, roles = ?, payloads = ?, shared = ?, disabled = ? WHERE space = ? AND id = ?`,
-			u.Name, words(u.Roles), bit(u.Payloads), bit(u.Shared), bit(u.Disabled), d.o.Space, u.ID)
+			u.Name, words(u.Roles), sqltable.Bit(u.Payloads), sqltable.Bit(u.Shared), sqltable.Bit(u.Disabled), d.o.Space, u.ID)
 		if err != nil {
 			return notRecorded(err)
 		}
@@ -193,7 +194,7 @@ func scanUser(scan func(...any) error) (User, error) {
 	if err := scan(&u.ID, &u.Name, &roles, &u.Payloads, &u.Shared, &u.Disabled, &created); err != nil {
 		return User{}, err
 	}
-	u.Roles, u.CreatedAt = split[Role](roles), at(created)
+	u.Roles, u.CreatedAt = split[Role](roles), sqltable.Time(created)
 	return u, nil
 }
 

@@ -3,29 +3,26 @@ package notify
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/internal/sqltable"
 )
 
 // SQLiteParams are what a data source name of SQLite needs behind its question
 // mark for a Book (the driver is modernc.org/sqlite). The file is the caller's
 // to make, readable by its owner alone: it holds people's addresses.
-const SQLiteParams = "_txlock=immediate&_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)" +
-	"&_pragma=synchronous(FULL)&_pragma=secure_delete(1)&_pragma=temp_store(MEMORY)"
+const SQLiteParams = sqltable.SQLiteParams
 
-// Dialect is how a database writes placeholders.
-type Dialect string
+// Dialect is how a database writes placeholders. The zero value is SQLite's.
+type Dialect = sqltable.Dialect
 
 // The dialects.
 const (
-	SQLite     Dialect = ""           // ?
-	PostgreSQL Dialect = "postgresql" // $1
+	SQLite     = sqltable.SQLite
+	PostgreSQL = sqltable.PostgreSQL
 )
 
 // BookOptions say how a book is kept. The zero value is ready to use.
@@ -55,31 +52,17 @@ func Open(ctx context.Context, db *sql.DB, o BookOptions) (*Book, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Dialect != SQLite && o.Dialect != PostgreSQL {
+	if !o.Dialect.Known() {
 		return nil, fmt.Errorf("open book of notices: unknown dialect %q", o.Dialect)
 	}
 	b := &Book{db: db, o: o}
-	// Turning a new file of SQLite to its write-ahead log fails at once where
-	// another process does the same, whatever the time-out.
-	for start := time.Now(); ; time.Sleep(time.Millisecond) {
-		err := b.migrate(ctx)
-		if err == nil {
-			break
-		}
-		if !busy(err) || ctx.Err() != nil || time.Since(start) > 10*time.Second {
-			return nil, fmt.Errorf("open book of notices: %w", err)
-		}
+	if err := sqltable.Patiently(ctx, b.migrate); err != nil {
+		return nil, fmt.Errorf("open book of notices: %w", err)
 	}
 	if err := b.readSecret(ctx); err != nil {
 		return nil, fmt.Errorf("open book of notices: %w", err)
 	}
 	return b, nil
-}
-
-// busy reports whether SQLite said SQLITE_BUSY.
-func busy(err error) bool {
-	var coded interface{ Code() int }
-	return errors.As(err, &coded) && coded.Code()&0xff == 5
 }
 
 func (b *Book) now() time.Time { return b.o.Now().UTC().Truncate(time.Microsecond) }
@@ -132,64 +115,12 @@ func (tx *tx) row(query string, args ...any) *sql.Row {
 
 func (tx *tx) list(scan func(*sql.Rows) error, query string, args ...any) error {
 	rows, err := tx.QueryContext(tx.ctx, tx.b.bind(query), args...)
-	return each(rows, err, scan)
+	return sqltable.Each(rows, err, scan)
 }
 
 func (b *Book) list(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error {
 	rows, err := b.db.QueryContext(ctx, b.bind(query), args...)
-	return each(rows, err, scan)
+	return sqltable.Each(rows, err, scan)
 }
 
-func each(rows *sql.Rows, err error, scan func(*sql.Rows) error) error {
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := scan(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
-}
-
-// bind writes the placeholders as the database reads them. No query here has a
-// question mark that is none.
-func (b *Book) bind(query string) string {
-	if b.o.Dialect != PostgreSQL {
-		return query
-	}
-	var out strings.Builder
-	for n := 1; ; n++ {
-		before, after, found := strings.Cut(query, "?")
-		out.WriteString(before)
-		if !found {
-			return out.String()
-		}
-		out.WriteString("$" + strconv.Itoa(n))
-		query = after
-	}
-}
-
-// at returns a stored time; the zero time for 0.
-func at(micros int64) time.Time {
-	if micros == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(micros).UTC()
-}
-
-// micros is a time as it is stored; 0 for the zero time.
-func micros(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMicro()
-}
-
-func bit(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
+func (b *Book) bind(query string) string { return b.o.Dialect.Bind(query) }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/internal/sqltable"
 )
 
 // Device is a browser that takes web push: what PushSubscription.toJSON gives
@@ -80,7 +81,7 @@ func (b *Book) AddDevice(ctx context.Context, user string, d Device) error {
 			return err
 		}
 		if err := tx.exec(`INSERT INTO notify_devices (space, id, user_id, name, endpoint, p256dh, auth, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-			b.o.Space, ringi.NewID("dev_", tx.now), user, d.Name, d.Endpoint, d.P256DH, d.Auth, micros(tx.now)); err != nil {
+			b.o.Space, ringi.NewID("dev_", tx.now), user, d.Name, d.Endpoint, d.P256DH, d.Auth, sqltable.Micros(tx.now)); err != nil {
 			return err
 		}
 		return tx.exec(`DELETE FROM notify_devices WHERE space = ? AND user_id = ? AND id NOT IN
@@ -106,7 +107,7 @@ func (b *Book) Devices(ctx context.Context, user string) ([]Device, error) {
 		if err := rows.Scan(&d.ID, &d.Name, &d.Endpoint, &d.P256DH, &d.Auth, &made); err != nil {
 			return err
 		}
-		d.CreatedAt = at(made)
+		d.CreatedAt = sqltable.Time(made)
 		out = append(out, d)
 		return nil
 	}, `SELECT id, name, endpoint, p256dh, auth, created_at FROM notify_devices WHERE space = ? AND user_id = ? ORDER BY created_at, id`, b.o.Space, user)

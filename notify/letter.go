@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/internal/sqltable"
 )
 
 // Channel is a way to reach somebody.
@@ -51,7 +52,7 @@ func (tx *tx) write(l letter) error {
 		l.id = ringi.NewID("ntc_", tx.now)
 		err = tx.exec(`INSERT INTO notify_letters (space, id, user_id, channel, device, kind, run, state, tries, made_at, due_at, ended_at, why)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, 0, '')`,
-			space, l.id, l.user, string(l.channel), l.device, string(l.kind), l.run, waits, micros(tx.now), micros(tx.now))
+			space, l.id, l.user, string(l.channel), l.device, string(l.kind), l.run, waits, sqltable.Micros(tx.now), sqltable.Micros(tx.now))
 	}
 	if err != nil {
 		return err
@@ -79,11 +80,11 @@ func (b *Book) claim(ctx context.Context, c Channel, limit int) ([]letter, error
 		if err := rows.Scan(&l.id, &l.user, &l.device, &l.kind, &l.run, &l.tries, &made, &dueAt); err != nil {
 			return err
 		}
-		l.channel, l.made, l.due = c, at(made), at(dueAt)
+		l.channel, l.made, l.due = c, sqltable.Time(made), sqltable.Time(dueAt)
 		due = append(due, l)
 		return nil
 	}, `SELECT id, user_id, device, kind, run, tries, made_at, due_at FROM notify_letters
-		WHERE space = ? AND channel = ? AND state = ? AND due_at <= ? ORDER BY due_at, id LIMIT ?`, b.o.Space, string(c), waits, micros(now), limit)
+		WHERE space = ? AND channel = ? AND state = ? AND due_at <= ? ORDER BY due_at, id LIMIT ?`, b.o.Space, string(c), waits, sqltable.Micros(now), limit)
 	if err != nil || len(due) == 0 {
 		return nil, err
 	}
@@ -92,7 +93,7 @@ func (b *Book) claim(ctx context.Context, c Channel, limit int) ([]letter, error
 		mine = nil
 		for _, l := range due {
 			n, err := tx.changed(`UPDATE notify_letters SET tries = tries + 1, due_at = ? WHERE space = ? AND id = ? AND state = ? AND due_at = ?`,
-				micros(now.Add(sendLease)), b.o.Space, l.id, waits, micros(l.due))
+				sqltable.Micros(now.Add(sendLease)), b.o.Space, l.id, waits, sqltable.Micros(l.due))
 			if err != nil {
 				return err
 			}
@@ -115,7 +116,7 @@ func (b *Book) about(ctx context.Context, id string) ([]known, error) {
 		if err := rows.Scan(&k.id, &k.run, &k.agent, &k.risk, &expires); err != nil {
 			return err
 		}
-		k.expires = at(expires)
+		k.expires = sqltable.Time(expires)
 		out = append(out, k)
 		return nil
 	}, `SELECT r.id, r.run, r.agent, r.risk, r.expires_at FROM notify_letter_requests l JOIN notify_requests r ON r.space = l.space AND r.id = l.request
@@ -129,13 +130,13 @@ func (b *Book) about(ctx context.Context, id string) ([]known, error) {
 // end records what became of a letter.
 func (b *Book) end(ctx context.Context, id, state, why string) error {
 	return b.change(ctx, func(tx *tx) error {
-		return tx.exec(`UPDATE notify_letters SET state = ?, ended_at = ?, why = ? WHERE space = ? AND id = ?`, state, micros(tx.now), why, b.o.Space, id)
+		return tx.exec(`UPDATE notify_letters SET state = ?, ended_at = ?, why = ? WHERE space = ? AND id = ?`, state, sqltable.Micros(tx.now), why, b.o.Space, id)
 	})
 }
 
 // putOff lets a letter be tried again later.
 func (b *Book) putOff(ctx context.Context, id, why string, d time.Duration) error {
 	return b.change(ctx, func(tx *tx) error {
-		return tx.exec(`UPDATE notify_letters SET due_at = ?, why = ? WHERE space = ? AND id = ?`, micros(tx.now.Add(d)), why, b.o.Space, id)
+		return tx.exec(`UPDATE notify_letters SET due_at = ?, why = ? WHERE space = ? AND id = ?`, sqltable.Micros(tx.now.Add(d)), why, b.o.Space, id)
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/access"
+	"github.com/ringi-dev/ringi/internal/sqltable"
 )
 
 // overlap is how far behind the newest request a look goes back: commits may
@@ -122,7 +123,7 @@ func (d *Dispatcher) take(ctx context.Context, id string) error {
 	return d.o.Book.change(ctx, func(tx *tx) error {
 		n, err := tx.changed(`INSERT INTO notify_requests (space, id, run, agent, risk, created_at, expires_at, remind_at, then_at, team)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-			d.space(), r.ID, r.RunID, row.Agent, string(riskOf(r)), micros(r.CreatedAt), micros(r.ExpiresAt), micros(remind), micros(then), esc.Then)
+			d.space(), r.ID, r.RunID, row.Agent, string(riskOf(r)), sqltable.Micros(r.CreatedAt), sqltable.Micros(r.ExpiresAt), sqltable.Micros(remind), sqltable.Micros(then), esc.Then)
 		if err != nil || n == 0 {
 			return err
 		}
@@ -168,7 +169,7 @@ func (tx *tx) toldOf(user string, r ringi.ApprovalRequest) (bool, error) {
 // owe keeps that somebody is to be told.
 func (tx *tx) owe(user string, r ringi.ApprovalRequest, k Kind, due time.Time) error {
 	return tx.exec(`INSERT INTO notify_owed (space, user_id, request, kind, run, call_key, since, due_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		tx.b.o.Space, user, r.ID, string(k), r.RunID, callKey(r), micros(tx.now), micros(due))
+		tx.b.o.Space, user, r.ID, string(k), r.RunID, callKey(r), sqltable.Micros(tx.now), sqltable.Micros(due))
 }
 
 // deciders are the people who may decide a request.
@@ -265,7 +266,7 @@ func (d *Dispatcher) settleDue(ctx context.Context) error {
 		err := rows.Scan(&u)
 		users = append(users, u)
 		return err
-	}, `SELECT DISTINCT user_id FROM notify_owed WHERE space = ? AND due_at > 0 AND due_at <= ?`, d.space(), micros(b.now()))
+	}, `SELECT DISTINCT user_id FROM notify_owed WHERE space = ? AND due_at > 0 AND due_at <= ?`, d.space(), sqltable.Micros(b.now()))
 	if err != nil {
 		return err
 	}
@@ -357,7 +358,7 @@ func (b *Book) owes(ctx context.Context, user string) ([]owed, error) {
 		var o owed
 		var due int64
 		err := rows.Scan(&o.request, &o.run, &o.kind, &due)
-		o.due = at(due)
+		o.due = sqltable.Time(due)
 		out = append(out, o)
 		return err
 	}, `SELECT request, run, kind, due_at FROM notify_owed WHERE space = ? AND user_id = ? AND due_at > 0 ORDER BY since, request`, b.o.Space, user)

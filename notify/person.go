@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/ringi-dev/ringi/internal/sqltable"
 )
 
 // Settings returns how a person is reached; the zero value where he has set
@@ -69,7 +71,7 @@ const maxConfirms = 5
 func (tx *tx) mayConfirm(user string) error {
 	var n int
 	err := tx.row(`SELECT count(*) FROM notify_letters WHERE space = ? AND user_id = ? AND kind = ? AND made_at > ?`,
-		tx.b.o.Space, user, string(Confirm), micros(tx.now.Add(-time.Hour))).Scan(&n)
+		tx.b.o.Space, user, string(Confirm), sqltable.Micros(tx.now.Add(-time.Hour))).Scan(&n)
 	if err == nil && n >= maxConfirms {
 		return fmt.Errorf("%w: that were %d addresses within an hour: wait a while", ErrSettings, n)
 	}
@@ -82,7 +84,7 @@ func (tx *tx) setSettings(user string, s Settings) error {
 	}
 	return tx.exec(`INSERT INTO notify_people (space, user_id, mail, confirmed, topic, no_push, digest, minutes, daily_at, quiet_from, quiet_to, zone)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		tx.b.o.Space, user, s.Mail, bit(s.Confirmed), s.Topic, bit(s.NoPush), string(s.Digest), s.Minutes, s.At, s.QuietFrom, s.QuietTo, s.Zone)
+		tx.b.o.Space, user, s.Mail, sqltable.Bit(s.Confirmed), s.Topic, sqltable.Bit(s.NoPush), string(s.Digest), s.Minutes, s.At, s.QuietFrom, s.QuietTo, s.Zone)
 }
 
 // again works out anew when a person is told of what he is owed.
@@ -94,7 +96,7 @@ func (tx *tx) again(user string, s Settings) error {
 		if err := rows.Scan(&request, &kind, &since, &expires); err != nil {
 			return err
 		}
-		due[[2]string{request, kind}] = s.of(Kind(kind)).When(at(since), at(expires), 0)
+		due[[2]string{request, kind}] = s.of(Kind(kind)).When(sqltable.Time(since), sqltable.Time(expires), 0)
 		return nil
 	}, `SELECT o.request, o.kind, o.since, r.expires_at FROM notify_owed o JOIN notify_requests r ON r.space = o.space AND r.id = o.request
 		WHERE o.space = ? AND o.user_id = ? AND o.due_at > 0`, tx.b.o.Space, user)
@@ -103,7 +105,7 @@ func (tx *tx) again(user string, s Settings) error {
 	}
 	for key, when := range due {
 		if err := tx.exec(`UPDATE notify_owed SET due_at = ? WHERE space = ? AND user_id = ? AND request = ? AND kind = ?`,
-			micros(when), tx.b.o.Space, user, key[0], key[1]); err != nil {
+			sqltable.Micros(when), tx.b.o.Space, user, key[0], key[1]); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/access"
+	"github.com/ringi-dev/ringi/internal/sqltable"
 )
 
 // Escalation says when people are reminded of an agent's requests, and which
@@ -54,7 +55,7 @@ func (d *Dispatcher) dueIDs(ctx context.Context, column string) (ids, teams []st
 		ids, teams = append(ids, id), append(teams, team)
 		return err
 	}, `SELECT id, team FROM notify_requests WHERE space = ? AND `+column+` > 0 AND `+column+` <= ? ORDER BY `+column+` LIMIT 200`,
-		d.space(), micros(d.o.Book.now()))
+		d.space(), sqltable.Micros(d.o.Book.now()))
 	return ids, teams, err
 }
 
@@ -145,7 +146,7 @@ func (d *Dispatcher) handOverOne(ctx context.Context, id, team string) error {
 	if err != nil && !decided && !slices.ContainsFunc(final, func(e error) bool { return errors.Is(err, e) }) {
 		d.log.Warn("hand request over", "request", id, "team", team, "again", true, "error", err)
 		return d.o.Book.change(ctx, func(tx *tx) error {
-			return tx.exec(`UPDATE notify_requests SET then_at = ? WHERE space = ? AND id = ?`, micros(tx.now.Add(30*time.Second)), d.space(), id)
+			return tx.exec(`UPDATE notify_requests SET then_at = ? WHERE space = ? AND id = ?`, sqltable.Micros(tx.now.Add(30*time.Second)), d.space(), id)
 		})
 	}
 	if err != nil && !decided {
@@ -187,7 +188,7 @@ func (d *Dispatcher) tend(ctx context.Context) error {
 	err := b.change(ctx, func(tx *tx) error {
 		// Even one that waits is dead by then: it was tried for a day, or its channel
 		// is gone.
-		old := []any{b.o.Space, micros(now.Add(-letterAge - d.o.GiveUp))}
+		old := []any{b.o.Space, sqltable.Micros(now.Add(-letterAge - d.o.GiveUp))}
 		if err := tx.exec(`DELETE FROM notify_letter_requests WHERE space = ? AND letter IN
 			(SELECT id FROM notify_letters WHERE space = ? AND made_at < ?)`, append([]any{b.o.Space}, old...)...); err != nil {
 			return err
@@ -215,11 +216,11 @@ func (d *Dispatcher) forget(ctx context.Context, before time.Time) error {
 		ids = append(ids, id)
 		return err
 	}, `SELECT id, created_at FROM notify_requests WHERE space = ? AND created_at < ? AND created_at >= ? ORDER BY created_at LIMIT 2000`,
-		d.space(), micros(before), micros(d.pruneFrom))
+		d.space(), sqltable.Micros(before), sqltable.Micros(d.pruneFrom))
 	if err != nil {
 		return err
 	}
-	d.pruneFrom = at(last)
+	d.pruneFrom = sqltable.Time(last)
 	for _, id := range ids {
 		if still, err := d.pending(ctx, id); err != nil {
 			return err

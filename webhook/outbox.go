@@ -13,6 +13,7 @@ import (
 
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/internal/outbound"
+	"github.com/ringi-dev/ringi/internal/sqltable"
 )
 
 // Log is what an outbox reads: the feed of a store, and what the store is.
@@ -146,7 +147,7 @@ func Open(ctx context.Context, o Options) (*Outbox, error) {
 		}
 		b.endpoints[e.Name] = e
 	}
-	if err := b.t.migrate(ctx, b.now()); err != nil {
+	if err := b.t.migrate(ctx, sqltable.Time(b.now())); err != nil {
 		return nil, fmt.Errorf("open webhooks: %w", err)
 	}
 	return b, nil

@@ -5,27 +5,18 @@ import (
 	"database/sql"
 	"embed"
 	"fmt"
-	"io/fs"
-	"strconv"
-	"strings"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/internal/sqltable"
 )
 
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migration is one numbered step of the schema. Steps go forward only.
-type migration struct {
-	version int
-	name    string
-	sql     string
-}
-
 // migrate brings the schema up to date in one transaction, and gives a new
 // store its id. A schema that is newer than this program knows is refused.
 func migrate(c *connection, now int64) error {
-	steps, err := readMigrations(migrations)
+	steps, err := sqltable.Steps(migrations)
 	if err != nil {
 		return err
 	}
@@ -49,7 +40,7 @@ func migrate(c *connection, now int64) error {
 	return nil
 }
 
-func applyMigrations(ctx context.Context, tx *sql.Tx, steps []migration, now int64) error {
+func applyMigrations(ctx context.Context, tx *sql.Tx, steps []sqltable.Step, now int64) error {
 	_, err := tx.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS schema_migrations (
 		version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT`)
 	if err != nil {
@@ -64,38 +55,14 @@ func applyMigrations(ctx context.Context, tx *sql.Tx, steps []migration, now int
 		return fmt.Errorf("schema has version %d, this program knows %d: a newer program made it", have, len(steps))
 	}
 	for _, m := range steps[have:] {
-		if _, err := tx.ExecContext(ctx, m.sql); err != nil {
-			return fmt.Errorf("apply migration %s: %w", m.name, err)
+		if _, err := tx.ExecContext(ctx, m.SQL); err != nil {
+			return fmt.Errorf("apply migration %s: %w", m.Name, err)
 		}
 		_, err := tx.ExecContext(ctx, `INSERT INTO schema_migrations (version, name, applied_at) VALUES (?, ?, ?)`,
-			m.version, m.name, now)
+			m.Version, m.Name, now)
 		if err != nil {
-			return fmt.Errorf("note migration %s: %w", m.name, err)
+			return fmt.Errorf("note migration %s: %w", m.Name, err)
 		}
 	}
 	return nil
-}
-
-// readMigrations returns the steps in order. They are numbered from 1 without
-// a gap, so that a version says which steps were applied.
-func readMigrations(from fs.FS) ([]migration, error) {
-	names, err := fs.Glob(from, "migrations/*.sql") // in the order of names
-	if err != nil {
-		return nil, err
-	}
-	var steps []migration
-	for i, path := range names {
-		name := strings.TrimPrefix(path, "migrations/")
-		number, _, _ := strings.Cut(name, "_")
-		version, err := strconv.Atoi(number)
-		if err != nil || version != i+1 {
-			return nil, fmt.Errorf("migration %s is not number %04d", name, i+1)
-		}
-		body, err := fs.ReadFile(from, path)
-		if err != nil {
-			return nil, err
-		}
-		steps = append(steps, migration{version, name, string(body)})
-	}
-	return steps, nil
 }

@@ -7,11 +7,13 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
+
+	"github.com/ringi-dev/ringi/internal/sqltable"
 )
 
 func TestMigrationsAreNumbered(t *testing.T) {
-	steps, err := readMigrations(migrations)
-	if err != nil || len(steps) == 0 || steps[0].name != "0001_init.sql" {
+	steps, err := sqltable.Steps(migrations)
+	if err != nil || len(steps) == 0 || steps[0].Name != "0001_init.sql" {
 		t.Fatalf("the steps are %v, %v", steps, err)
 	}
 	file := &fstest.MapFile{Data: []byte("SELECT 1")}
@@ -21,7 +23,7 @@ func TestMigrationsAreNumbered(t *testing.T) {
 		"no number": {"migrations/a.sql": file},
 		"from two":  {"migrations/0002_a.sql": file},
 	} {
-		if steps, err := readMigrations(files); err == nil {
+		if steps, err := sqltable.Steps(files); err == nil {
 			t.Errorf("%s: taken as %v", name, steps)
 		}
 	}
@@ -65,8 +67,8 @@ func TestMigrationsAreOneTransaction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = applyMigrations(ctx, tx, []migration{
-		{1, "0001_a.sql", `CREATE TABLE a (x); CREATE TABLE b (x);`}, {2, "0002_b.sql", `CREATE TABLE c (x); nonsense;`},
+	err = applyMigrations(ctx, tx, []sqltable.Step{
+		{Version: 1, Name: "0001_a.sql", SQL: `CREATE TABLE a (x); CREATE TABLE b (x);`}, {Version: 2, Name: "0002_b.sql", SQL: `CREATE TABLE c (x); nonsense;`},
 	}, 1)
 	if err == nil || !strings.Contains(err.Error(), "0002_b.sql") {
 		t.Errorf("the error is %v", err)
