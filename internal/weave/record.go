@@ -49,7 +49,7 @@ func buildRingi(root, dir string) (string, error) {
 
 // The question of `ringi try`, and what the recording answers.
 const (
-	question = "[approve/deny/edit] "
+	question = "[approve/deny/edit/later] "
 	answer   = "approve\n"
 )
 
