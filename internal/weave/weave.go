@@ -83,6 +83,8 @@ func languageOf(file string) string {
 		return "sql"
 	case ".json":
 		return "json"
+	case ".tsx":
+		return "tsx"
 	}
 	return "text"
 }

@@ -63,6 +63,7 @@ var tree = fstest.MapFS{
 	"fence.md": {Data: []byte("```go\n```\n")},
 	"x.sql":    {Data: []byte("SELECT 1;\n")},
 	"x.json":   {Data: []byte("{}")},
+	"x.tsx":    {Data: []byte("<p/>")},
 }
 
 func TestWeave(t *testing.T) {
@@ -75,6 +76,7 @@ func TestWeave(t *testing.T) {
 		{"a text with a fence", "fence.md", "````text\n```go\n```\n````\n"},
 		{"SQL", "x.sql", "```sql\nSELECT 1;\n```\n"},
 		{"JSON", "x.json", "```json\n{}\n```\n"},
+		{"a page of React", "x.tsx", "```tsx\n<p/>\n```\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			opened := "<!-- weave: " + c.source + " -->\n"
