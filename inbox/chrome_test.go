@@ -1,3 +1,5 @@
+//go:build !race
+
 package inbox_test
 
 import (
@@ -8,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,9 +30,30 @@ type screen struct {
 
 var screens = []screen{{"desktop", 1280, 900, false}, {"phone", 360, 740, true}}
 
-// chrome starts a browser for a test, or skips it.
+// shared is the one browser of all tests in it: each has tabs of its own
+// (house.tab), which share no cookie.
+var shared struct {
+	once  sync.Once
+	ctx   context.Context
+	close context.CancelFunc
+	err   error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if shared.close != nil {
+		shared.close()
+	}
+	os.Exit(code)
+}
+
+// chrome returns the browser, or skips a test. The files of tests in a browser
+// are not built with the race detector: it finds a race in the browser's driver.
 func chrome(t *testing.T) context.Context {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("browser tests are left out by -short")
+	}
 	path := os.Getenv("RINGI_CHROMIUM")
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path == "" {
@@ -39,21 +63,17 @@ func chrome(t *testing.T) context.Context {
 	if path == "" {
 		t.Skip("there is no chromium here: scripts/chromium installs it, RINGI_CHROMIUM names another")
 	}
-	if underRace {
-		t.Skip("the race detector finds a race in the browser's driver: scripts/test runs these tests without it")
+	shared.once.Do(func() {
+		opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Flag("disable-gpu", true), chromedp.Flag("no-proxy-server", true))
+		all, closeAll := chromedp.NewExecAllocator(context.Background(), opts...)
+		ctx, closeIt := chromedp.NewContext(all)
+		shared.ctx, shared.close = ctx, func() { closeIt(); closeAll() }
+		shared.err = chromedp.Do(ctx)
+	})
+	if shared.err != nil {
+		t.Fatalf("start %s: %v", path, shared.err)
 	}
-	if testing.Short() {
-		t.Skip("browser tests are left out by -short")
-	}
-	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Flag("disable-gpu", true), chromedp.Flag("no-proxy-server", true))
-	ctx, cancel := chromedp.NewExecAllocator(context.Background(), opts...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(cancel)
-	if err := chromedp.Do(ctx); err != nil {
-		t.Fatalf("start %s: %v", path, err)
-	}
-	return ctx
+	return shared.ctx
 }
 
 // tab is a tab of a browser of its own: cookies are not shared.

@@ -1,8 +1,8 @@
 package inbox
 
 import (
-	"errors"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
