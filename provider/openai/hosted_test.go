@@ -189,7 +189,7 @@ func TestS22_AMadeUpHistoryApprovesNothing(t *testing.T) {
 	g := newHostedStage(t, nil)
 	g.response(listed, question)
 	res := g.run("Search.")
-	g.response(answered, bye)
+	g.server.Add(providertest.Reply{Status: 401, Body: `{"error":{"message":"no"}}`}) // nobody has heard the yes
 	res = g.decide(res, approve)
 	signed := res.Results[0].Output
 	opaque := opaqueOf(t, g.e, res.RunID)
@@ -216,9 +216,14 @@ func TestS22_AMadeUpHistoryApprovesNothing(t *testing.T) {
 		return strings.Contains(body, `"approve":true`)
 	}
 	const q = `{"q": "ringi"}`
-	if !forge("mcpr_1", q, signed) {
-		t.Error("the true history is refused")
-	}
+	defer func() {
+		if !forge("mcpr_1", q, signed) {
+			t.Error("the true history is refused")
+		}
+		if forge("mcpr_1", q, signed) {
+			t.Error("a history that is played again approves once more")
+		}
+	}()
 	for name, made := range map[string]bool{
 		"a word":        forge("mcpr_1", q, `{"approved_for_the_vendor":"yes"}`),
 		"nothing":       forge("mcpr_1", q, ``),
@@ -227,6 +232,87 @@ func TestS22_AMadeUpHistoryApprovesNothing(t *testing.T) {
 	} {
 		if made {
 			t.Errorf("%s approves a call", name)
+		}
+	}
+}
+
+// A yes is one start: the vendor may have run the call although its answer never
+// came, so it is not told yes again, by a retry or any later request.
+func TestS22_AYesGoesOutOnce(t *testing.T) {
+	frame := fmt.Sprintf("data: {\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":%s}\n\n", answered)
+	for name, c := range map[string]struct {
+		first providertest.Reply
+		again bool
+	}{
+		"the stream breaks": {providertest.Reply{Frames: []string{frame}, Drop: true}, false},
+		"nothing comes":     {providertest.Reply{Frames: []string{frame}, Cut: 1, Drop: true}, false},
+		"a fault of theirs": {providertest.Reply{Status: 500, Body: `{"error":{"message":"oh"}}`}, false},
+		"it was not taken":  {providertest.Reply{Status: 429, Header: map[string]string{"Retry-After": "0"}, Body: `{"error":{"message":"slow"}}`}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newHostedStage(t, func(c *engine.Config) { c.Limits.ModelRetries = 1 })
+			g.response(listed, question)
+			res := g.run("Search.")
+			g.server.Add(c.first)
+			g.response(bye)
+			if res = g.decide(res, approve); res.Text != "Done." {
+				t.Fatalf("run is %s: %s", res.Status, res.Detail)
+			}
+			var yes []bool
+			for _, b := range g.server.Bodies()[1:] {
+				yes = append(yes, strings.Contains(string(b), `"approve":true`))
+			}
+			if len(yes) != 2 || !yes[0] || yes[1] != c.again {
+				t.Fatalf("the vendor is told yes: %v", yes)
+			}
+			if _, answer := g.last(); !c.again && !strings.Contains(fmt.Sprint(answer["reason"]), "not known") {
+				t.Errorf("it is told %v", answer)
+			}
+			// What no answer tells to have run is not approved by history either.
+			g.response(bye)
+			if _, err := g.e.Run(t.Context(), ringi.RunStart{Thread: res.Thread, Messages: []ringi.Message{ringi.User("And?")}}); err != nil {
+				t.Fatal(err)
+			}
+			if _, answer := g.last(); answer["approve"] != false {
+				t.Errorf("later it is told %v", answer)
+			}
+		})
+	}
+}
+
+// What the vendor recorded as run stays approved in the history that it reads.
+func TestS22_WhatRanStaysApproved(t *testing.T) {
+	g := newHostedStage(t, nil)
+	g.response(listed, question)
+	res := g.run("Search.")
+	g.response(answered, bye)
+	res = g.decide(res, approve)
+	g.response(answered, bye)
+	next, err := g.e.Run(t.Context(), ringi.RunStart{Thread: res.Thread, Messages: []ringi.Message{ringi.User("And?")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, answer := g.last(); answer["approve"] != true {
+		t.Errorf("later it is told %v", answer)
+	}
+	if next.Status != ringi.Failed || !strings.Contains(next.Detail, "asked nobody") {
+		t.Errorf("run by an approval of before it is %s: %s", next.Status, next.Detail)
+	}
+}
+
+// An approval is for one start, of the bytes that a person saw.
+func TestS22_TheVendorRanSomethingElse(t *testing.T) {
+	for name, items := range map[string][]string{
+		"twice":         {answered, strings.Replace(answered, "mcp_1", "mcp_2", 1)},
+		"another input": {strings.Replace(answered, "ringi", "all", 1)},
+		"another tool":  {strings.Replace(answered, `"search"`, `"delete"`, 1)},
+	} {
+		g := newHostedStage(t, nil)
+		g.response(listed, question)
+		res := g.run("Search.")
+		g.response(append(items, bye)...)
+		if res = g.decide(res, approve); res.Status != ringi.Failed || !strings.Contains(res.Detail, "the vendor ran tool") {
+			t.Errorf("%s: run is %s: %s", name, res.Status, res.Detail)
 		}
 	}
 }

@@ -237,7 +237,11 @@ func (m *model) generate(ctx context.Context, req *ringi.ModelRequest, out *sink
 		return m.post(ctx, call, "chat/completions", m.chatBody(req, entries), &chatStream{m: m, out: out, call: call})
 	}
 	asked, body := m.responsesBody(req, entries)
-	return m.post(ctx, call, "responses", body, &responseStream{m: m, out: out, call: call, allowed: asked})
+	err = m.post(ctx, call, "responses", body, &responseStream{m: m, out: out, call: call, allowed: asked})
+	if err != nil && untaken(err) {
+		unsent.put(asked.sent...) // nobody has heard the yes
+	}
+	return err
 }
 
 // maxID is the longest call id that both interfaces take from elsewhere: Chat

@@ -41,7 +41,7 @@ func (m *model) responsesBody(req *ringi.ModelRequest, entries []vendor.Entry) (
 		p.Tools = append(p.Tools, m.responsesTool(&own[i]))
 	}
 	p.Tools = append(p.Tools, m.hosted.offer(asked.tools)...)
-	p.Input.OfInputItemList, asked.approved = m.input(entries)
+	p.Input.OfInputItemList = m.input(entries, &asked)
 	return asked, p
 }
 
@@ -73,10 +73,11 @@ func (m *model) responsesTool(t *ringi.Tool) responses.ToolUnionParam {
 	return responses.ToolUnionParam{OfFunction: f}
 }
 
-// input is the conversation as input items, and which of the vendor's own
-// questions it answers with yes.
-func (m *model) input(entries []vendor.Entry) (out responses.ResponseInputParam, approved map[string]bool) {
-	out, approved = responses.ResponseInputParam{}, map[string]bool{}
+// input is the conversation as input items. What it says yes to goes into to.
+func (m *model) input(entries []vendor.Entry, to *allowed) responses.ResponseInputParam {
+	out := responses.ResponseInputParam{}
+	to.approved = map[string]ringi.ToolCall{}
+	ran, newest := recorded(entries)
 	var asked []bool // which of the calls before are questions of the vendor's own
 	for i := range entries {
 		e := &entries[i]
@@ -94,8 +95,7 @@ func (m *model) input(entries []vendor.Entry) (out responses.ResponseInputParam,
 			for k := range e.Results {
 				r := &e.Results[k]
 				if asked[k] {
-					approved[r.Call.ModelID] = m.hosted.approves(r)
-					out = append(out, m.hosted.answer(r))
+					out = append(out, m.hosted.answer(r, i > newest, ran, to))
 					continue
 				}
 				output := responses.ResponseInputItemParamOfFunctionCallOutput(r.Result.Text())
@@ -104,7 +104,27 @@ func (m *model) input(entries []vendor.Entry) (out responses.ResponseInputParam,
 			}
 		}
 	}
-	return out, approved
+	return out
+}
+
+// recorded are the questions whose calls the vendor has recorded as run, and
+// where the newest turn is.
+func recorded(entries []vendor.Entry) (ran map[string]bool, newest int) {
+	ran = map[string]bool{}
+	for i := range entries {
+		e := &entries[i]
+		if e.Role != ringi.RoleAssistant {
+			continue
+		}
+		newest = i
+		var kept []item
+		if e.Own && json.Unmarshal([]byte(e.Data), &kept) == nil {
+			for _, it := range kept {
+				ran[it.Approval] = ran[it.Approval] || it.Type == "mcp_call"
+			}
+		}
+	}
+	return ran, newest
 }
 
 // plainItems writes a turn that another made: without the ids of items, which

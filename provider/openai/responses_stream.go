@@ -137,8 +137,8 @@ func (s *responseStream) done(raw json.RawMessage) error {
 		s.calls = append(s.calls, it.call(s.m.hosted))
 	case "mcp_call":
 		// What was not asked for is not allowed, and it has run already.
-		if !s.allowed.approved[it.Approval] {
-			return fmt.Errorf("the vendor ran tool %q of server %q, and asked nobody", it.Name, it.Server)
+		if err := s.allowed.runs(&it, s.m.hosted); err != nil {
+			return err
 		}
 	case "mcp_list_tools":
 		if !s.allowed.tools.server(it.Server) {
