@@ -14,7 +14,7 @@ import (
 // chat has gone on (changed); it then asks for the stream. The first event,
 // ready, says that all later ones will come.
 func (h *Handler) events(w http.ResponseWriter, r *http.Request, c *chat) error {
-	l := &listening{h: h, c: c}
+	l := &listening{h: h, c: c, r: r, known: time.Now()}
 	if err := l.look(r.Context(), nil); err != nil {
 		return err
 	}
@@ -29,13 +29,15 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request, c *chat) error 
 }
 
 type listening struct {
-	h    *Handler
-	c    *chat
-	s    *sink
-	run  string
-	seq  int64
-	open map[string]bool // requests that wait
-	feed *live.Follower
+	h     *Handler
+	c     *chat
+	r     *http.Request
+	s     *sink
+	run   string
+	seq   int64
+	open  map[string]bool // requests that wait
+	feed  *live.Follower
+	known time.Time // when Who was asked
 }
 
 func (l *listening) leave() {
@@ -66,6 +68,9 @@ func (l *listening) all(ctx context.Context) error {
 				continue // deltas
 			}
 		case <-timer.C:
+		}
+		if err := l.h.still(l.r, l.c, &l.known); err != nil {
+			return err
 		}
 		var out []byte
 		if err := l.look(ctx, &out); err != nil {

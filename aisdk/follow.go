@@ -3,6 +3,7 @@ package aisdk
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -82,21 +83,23 @@ func (h *Handler) follow(w http.ResponseWriter, r *http.Request, c *chat, runID 
 	w.WriteHeader(http.StatusOK)
 	feed := h.o.Feed.Follow(runID)
 	defer feed.Close()
-	f := &following{h: h, c: c, run: runID, e: e, s: s, feed: feed}
+	f := &following{h: h, c: c, r: r, run: runID, e: e, s: s, feed: feed, known: time.Now()}
 	if err := f.all(r.Context()); err != nil && r.Context().Err() == nil {
 		h.o.Logger.Error("stream chat", "run", runID, "error", err)
 	}
 }
 
 type following struct {
-	h    *Handler
-	c    *chat
-	run  string
-	e    *emitter
-	s    *sink
-	feed *live.Follower
-	v    *view
-	room []live.Fragment
+	h     *Handler
+	c     *chat
+	r     *http.Request
+	run   string
+	e     *emitter
+	s     *sink
+	feed  *live.Follower
+	v     *view
+	room  []live.Fragment
+	known time.Time // when Who was asked
 }
 
 func (f *following) all(ctx context.Context) error {
@@ -104,6 +107,9 @@ func (f *following) all(ctx context.Context) error {
 	defer timer.Stop()
 	look := true
 	for {
+		if err := f.h.still(f.r, f.c, &f.known); err != nil {
+			return err
+		}
 		var st live.State
 		f.room, st = f.feed.Read(f.room[:0])
 		if look || f.v == nil || st.Seq > f.v.seq {
@@ -169,6 +175,26 @@ func (f *following) wait(ctx context.Context, timer *time.Timer, driven bool) (l
 }
 
 var errStopping = errors.New("server stops")
+
+// stillAge is how long an open stream takes its reader's name for granted.
+const stillAge = time.Second
+
+// still ends a stream whose reader would be refused by now: he has logged out,
+// was disabled, or his token is over.
+func (h *Handler) still(r *http.Request, c *chat, known *time.Time) error {
+	if time.Since(*known) < stillAge {
+		return nil
+	}
+	by, err := h.o.Who(r)
+	if err == nil && by.ID != c.by.ID {
+		err = ringi.ErrNoPrincipal
+	}
+	if err != nil {
+		return fmt.Errorf("ask again who reads: %w", err)
+	}
+	*known = time.Now()
+	return nil
+}
 
 // closeBefore marks the steps before one that the model is at: they are over. It
 // reports whether that was news.

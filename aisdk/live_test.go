@@ -1,9 +1,15 @@
 package aisdk_test
 
 import (
+	"errors"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/aisdk"
 )
 
 // A turn that broke is taken back before the next try is shown; the older major
@@ -87,5 +93,48 @@ func TestLive_JoinsInTheMiddle(t *testing.T) {
 		if text != "part0 part1 part2 part3 " || deltas < 2 {
 			t.Errorf("%s: %d deltas say %q", name, deltas, text)
 		}
+	}
+}
+
+// What a stream is open for ends with its reader's login: who has logged out,
+// was disabled, or is somebody else by now, reads no further.
+func TestStream_EndsWithItsReadersLogin(t *testing.T) {
+	for name, later := range map[string]func(ringi.Principal) (ringi.Principal, error){
+		"logged out":    func(ringi.Principal) (ringi.Principal, error) { return ringi.Principal{}, errors.New("no session") },
+		"somebody else": func(p ringi.Principal) (ringi.Principal, error) { p.ID = "eve"; return p, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var over atomic.Bool
+			s := newShop(t, opened{options: func(o *aisdk.Options) {
+				o.Who = func(r *http.Request) (ringi.Principal, error) {
+					p, err := who(r)
+					if err == nil && over.Load() {
+						return later(p)
+					}
+					return p, err
+				}
+			}})
+			u := s.user("ana", "chat-1")
+			u.messages = []map[string]any{{"id": "m", "role": "user", "parts": []any{map[string]any{"type": "text", "text": "slow"}}}}
+			streams := make(chan *reply, 2)
+			go func() { streams <- u.post("submit-message") }()
+			for s.prompted("slow") == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			go func() { streams <- s.user("ana", "chat-1").do("GET", "/chat-1/events", nil) }()
+			time.Sleep(50 * time.Millisecond)
+			over.Store(true)
+			for range 2 {
+				select {
+				case r := <-streams:
+					if r.status != 200 || contains(r.text, "part0") {
+						t.Errorf("%d %s", r.status, r.text)
+					}
+				case <-time.After(5 * time.Second):
+					t.Fatal("a stream goes on")
+				}
+			}
+			s.gate <- struct{}{}
+		})
 	}
 }

@@ -19,7 +19,8 @@ type Options struct {
 	// Agent names the agent of the chat's runs; empty where the service has one.
 	Agent string
 	// Who says who sends a request. An error is answered with 401, and so is a
-	// principal without an id. Only a Person decides.
+	// principal without an id. Only a Person decides. It is asked again, every
+	// second, of a stream that is open: an error, or another principal, ends it.
 	Who func(*http.Request) (ringi.Principal, error)
 	// Feed brings deltas of runs that are driven in this process: give its Publish
 	// to engine.Config.Live. nil: text comes a turn at a time.
