@@ -1,6 +1,7 @@
 package providertest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -37,6 +38,23 @@ func (v Vendor) pauses(t *testing.T) {
 
 const input = `{ "n" : 1,"note":"a\u00e4<&>"}` // as no encoder would write it
 
+// back reports whether an input came back as the model wrote it: to the byte, or
+// token by token.
+func (v *Vendor) back(got, wrote string) bool {
+	if !v.InputIsJSON {
+		return got == wrote
+	}
+	plain := func(text string) string {
+		var compact, out bytes.Buffer
+		if json.Compact(&compact, []byte(text)) != nil {
+			return text
+		}
+		json.HTMLEscape(&out, compact.Bytes())
+		return out.String()
+	}
+	return plain(got) == plain(wrote)
+}
+
 // gated pauses at one call of pay.
 func (v *Vendor) gated(t *testing.T) (*stage, ringi.ApprovalRequest) {
 	t.Helper()
@@ -56,7 +74,7 @@ func (g *stage) told(scenario string) []Part {
 		g.t.Errorf("system prompt %q, tools %q", req.System, req.Tools)
 	}
 	for _, p := range req.of(PartCall) {
-		if p.Tool == "pay" && p.Text != input && !strings.HasPrefix(p.Text, `{"n":`) {
+		if p.Tool == "pay" && !g.v.back(p.Text, input) && !strings.HasPrefix(p.Text, `{"n":`) {
 			g.t.Errorf("the model's input became %s", p.Text)
 		}
 	}
@@ -81,7 +99,7 @@ func (v *Vendor) approved(t *testing.T) {
 	g.decide(r.Approve(ana))
 	parts := g.told("approved")
 	g.wantTold(parts, `{"paid":true}`)
-	if calls := g.sent().of(PartCall); calls[0].Text != input {
+	if calls := g.sent().of(PartCall); !v.back(calls[0].Text, input) {
 		t.Errorf("the model's input became %s", calls[0].Text)
 	}
 	g.ran.Want(t, "pay", 1, input)
@@ -107,7 +125,7 @@ func (v *Vendor) edited(t *testing.T) {
 	parts := g.told("edited")
 	g.wantTold(parts, `{"paid":true}`)
 	g.wantTold(parts, `A person changed the input before the call ran. Executed input: {"n":2}`)
-	if calls := g.sent().of(PartCall); calls[0].Text != input {
+	if calls := g.sent().of(PartCall); !v.back(calls[0].Text, input) {
 		t.Errorf("the model's input became %s", calls[0].Text)
 	}
 	g.ran.Want(t, "pay", 1, `{"n":2}`)

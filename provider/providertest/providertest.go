@@ -48,6 +48,10 @@ type Vendor struct {
 	// Takes reports whether the vendor takes a call id that it did not make
 	// itself. nil: the vendor has no ids.
 	Takes func(id string) bool
+	// InputIsJSON says that a body holds a call's input as JSON rather than as a
+	// text of it: then it comes back token by token, and not the blanks between them
+	// nor the spelling of <, > and &.
+	InputIsJSON bool
 	// Faults are the vendor's own error answers, as its reference writes them.
 	Faults []Fault
 	// StreamFaults are streams that tell a fault.
