@@ -11,6 +11,7 @@ func principal(c *codec, v *ringi.Principal) {
 	fact(c, "admin", &v.Admin)
 	texts(c, "teams", may, &v.Teams)
 	text(c, "auth", may, &v.Auth)
+	text(c, "owner", may, &v.Owner)
 }
 
 func parentRef(c *codec, v *ringi.ParentRef) {

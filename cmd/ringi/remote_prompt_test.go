@@ -97,7 +97,7 @@ func TestF151_RevealAtAServer(t *testing.T) {
 		t.Fatalf("%+v, %v", page, err)
 	}
 	id := page.Requests[0].ID
-	if got := typed(t, there, "", "show", id); got.code != exitDone || strings.Contains(got.out, "418993") || !strings.Contains(got.out, "masked: code") {
+	if got := typed(t, there, "", "show", id); got.code != exitDone || strings.Contains(got.out, "418993") || !strings.Contains(got.out, "masked: /code") {
 		t.Errorf("without --reveal: %+v", got)
 	}
 	if got := typed(t, there, "", "show", id, "--reveal"); got.code != exitDone || !strings.Contains(got.out, "418993") {
