@@ -111,7 +111,7 @@ func (s *shop) start(before *engine.Engine) {
 		return
 	}
 	s.t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		close_(s.gate)
 		h.Close(ctx)
@@ -327,7 +327,7 @@ func (u *user) do(method, path string, body any) *reply {
 	if u.sdk != "" {
 		req.Header.Set("Ringi-AI-SDK", u.sdk)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 90*time.Second)
 	defer cancel()
 	res, err := http.DefaultClient.Do(req.WithContext(ctx))
 	if err != nil {

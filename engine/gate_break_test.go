@@ -325,7 +325,7 @@ func TestGate_AFunctionThatEndsItsGoroutine(t *testing.T) {
 		}()
 		<-done
 		l.advance(time.Minute)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		_, err := g.Do(ctx, known(id), l.acts)
 		cancel()
 		if errors.Is(err, context.DeadlineExceeded) {
@@ -436,7 +436,7 @@ func TestGate_WaitSeesAProposalOfAProcessWithoutTools(t *testing.T) {
 	if err != nil || !set.Proposed {
 		t.Fatalf("%+v %v", set, err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	got := make(chan error, 1)
 	go func() {

@@ -1070,7 +1070,7 @@ func TestGate_Wait(t *testing.T) {
 		g := l.gate(e)
 		wait := func(id string, want ringi.RequestState) ringi.ApprovalRequest {
 			t.Helper()
-			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
 			r, err := e.Wait(ctx, id)
 			if err != nil || r.State != want {

@@ -37,7 +37,7 @@ func TestS37_Limits(t *testing.T) {
 		t.Errorf("its head: %d", got.status)
 	}
 	cancel()
-	for end := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(90 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		if got := w.do("ben", "HEAD", "/v1/events", ""); got.status == 200 {
 			break
 		} else if time.Now().After(end) {

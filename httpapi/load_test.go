@@ -87,7 +87,7 @@ func (w *world) recorded(all []request, first map[string][]string) {
 			continue
 		}
 		done[q.RunID] = true
-		for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		for end := time.Now().Add(90 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 			row, err := w.router.Row(w.t.Context(), q.RunID)
 			w.must(err)
 			if row.Status.Final() {

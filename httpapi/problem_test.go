@@ -196,7 +196,7 @@ func (w *world) slow(t *testing.T, check func(reply, int, string)) {
 	w.must(err)
 	defer conn.Close()
 	fmt.Fprintf(conn, "POST /v1/runs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{", w.token["uma"])
-	conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+	conn.SetReadDeadline(time.Now().Add(90 * time.Second))
 	check(readReply(t, conn), 408, "too-slow")
 }
 

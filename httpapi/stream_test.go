@@ -61,7 +61,7 @@ func (w *world) follow(ctx context.Context, who, path, last string) <-chan sse {
 // next returns the next event of a stream that is no comment; false at its end.
 func next(t *testing.T, events <-chan sse) (sse, bool) {
 	t.Helper()
-	for limit := time.After(10 * time.Second); ; {
+	for limit := time.After(90 * time.Second); ; {
 		select {
 		case ev, ok := <-events:
 			if ok && ev.kind == "comment" {
@@ -201,7 +201,7 @@ func TestStreamsSayThatTheyLive(t *testing.T) {
 	r := w.start("uma", "shop", "refund 5")
 	for _, path := range []string{"/v1/events", "/v1/runs/" + r.RunID + "/events"} {
 		events := w.follow(t.Context(), "ben", path, "")
-		for limit := time.After(5 * time.Second); ; {
+		for limit := time.After(90 * time.Second); ; {
 			select {
 			case ev := <-events:
 				if ev.kind != "comment" {

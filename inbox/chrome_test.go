@@ -21,6 +21,9 @@ import (
 	"github.com/ringi-dev/ringi/access"
 )
 
+// patience is how long a step in a browser may take where the machine is busy.
+const patience = 90 * time.Second
+
 // screen is a size that the browser tests run at.
 type screen struct {
 	name          string
@@ -104,7 +107,7 @@ func (h *house) tab(t *testing.T, browser context.Context, s screen) *tab {
 
 func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
 	if err := chromedp.Do(ctx, steps...); err != nil {
 		b.t.Fatalf("%v\nat %s:\n%s", err, b.where(), b.text())
@@ -122,7 +125,7 @@ func ask[T any](b *tab, js string) T {
 
 // within runs an action that must not take long.
 func within[T any](b *tab, a chromedp.Action[T]) (T, error) {
-	ctx, cancel := context.WithTimeout(b.ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
 	return chromedp.Run(ctx, a)
 }
@@ -154,8 +157,8 @@ func (b *tab) until(js string) {
 		if err == nil && ok {
 			return
 		}
-		if time.Since(begun) > 15*time.Second {
-			b.t.Fatalf("not within 15 s: %s\nat %s (%v):\n%s", js, b.where(), err, b.text())
+		if time.Since(begun) > patience {
+			b.t.Fatalf("not in time: %s\nat %s (%v):\n%s", js, b.where(), err, b.text())
 		}
 	}
 }

@@ -95,7 +95,7 @@ func pushOn(t *testing.T, chromium context.Context, s screen) {
 	select {
 	case body := <-got:
 		text = keys.open(t, body)
-	case <-time.After(15 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("nothing was pushed")
 	}
 	if strings.Contains(string(text), "refund") || strings.Contains(string(text), "kettle") {

@@ -393,7 +393,7 @@ func TestTwoDispatchers(t *testing.T) {
 	for _, d := range []*Dispatcher{other, h.d} {
 		go func() { d.Run(ctx); done <- struct{}{} }()
 	}
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(90 * time.Second)
 	for h.count() < 20 && time.Now().Before(deadline) {
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -427,7 +427,7 @@ func TestDeadChannel(t *testing.T) {
 	go func() { h.d.Run(ctx); close(done) }()
 	for range 6 {
 		res := h.asks("local:cho")
-		deadline := time.Now().Add(10 * time.Second)
+		deadline := time.Now().Add(90 * time.Second)
 		for h.count() == 0 && time.Now().Before(deadline) {
 			time.Sleep(5 * time.Millisecond)
 		}

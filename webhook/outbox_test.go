@@ -181,7 +181,7 @@ func TestNobodyWaitsForAnother(t *testing.T) {
 		d.book.add(fmt.Sprint("run_", n), started)
 		d.book.add(fmt.Sprint("run_", n), finished)
 	}
-	for begun := time.Now(); time.Since(begun) < 20*time.Second; time.Sleep(5 * time.Millisecond) {
+	for begun := time.Now(); time.Since(begun) < 90*time.Second; time.Sleep(5 * time.Millisecond) {
 		if err := d.step(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -450,7 +450,7 @@ func TestTwoServersShareATable(t *testing.T) {
 		d.book.finish(fmt.Sprint("run_", n))
 		time.Sleep(time.Millisecond)
 	}
-	for begun := time.Now(); time.Since(begun) < 20*time.Second && d.status("one").Delivered < runs; {
+	for begun := time.Now(); time.Since(begun) < 90*time.Second && d.status("one").Delivered < runs; {
 		time.Sleep(5 * time.Millisecond)
 	}
 	cancel()

@@ -24,7 +24,7 @@ func newBrowser(t *testing.T, base string) *browser {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &browser{t: t, base: base, Client: http.Client{Jar: jar, Timeout: 20 * time.Second}}
+	return &browser{t: t, base: base, Client: http.Client{Jar: jar, Timeout: 90 * time.Second}}
 }
 
 // see returns a page.
@@ -86,7 +86,7 @@ func (b *browser) post(page string, more url.Values, marks ...string) string {
 func (b *browser) until(path string, says *regexp.Regexp) []string {
 	b.t.Helper()
 	var page string
-	for begun := time.Now(); time.Since(begun) < 20*time.Second; time.Sleep(50 * time.Millisecond) {
+	for begun := time.Now(); time.Since(begun) < 90*time.Second; time.Sleep(50 * time.Millisecond) {
 		page = b.see(path)
 		if m := says.FindStringSubmatch(page); m != nil {
 			return m
@@ -129,7 +129,7 @@ func TestDemoIsApprovedInABrowser(t *testing.T) {
 	}
 	select {
 	case <-term.done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(90 * time.Second):
 		t.Fatal("Ctrl+C does not end the demo")
 	}
 }

@@ -31,7 +31,7 @@ func TestLoginAtARealProviderInABrowser(t *testing.T) {
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
-	ctx, cancel = context.WithTimeout(ctx, time.Minute)
+	ctx, cancel = context.WithTimeout(ctx, 4*time.Minute)
 	t.Cleanup(cancel)
 	step := func(what string, actions ...chromedp.Action[chromedp.Void]) {
 		t.Helper()

@@ -161,7 +161,7 @@ func newVisitor(t *testing.T) *visitor {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &visitor{t: t, client: &http.Client{Jar: jar, Timeout: 30 * time.Second}}
+	return &visitor{t: t, client: &http.Client{Jar: jar, Timeout: 90 * time.Second}}
 }
 
 func (v *visitor) take(res *http.Response, err error) {
@@ -292,7 +292,7 @@ func TestLoginAtARealProvider(t *testing.T) {
 		t.Fatal(err)
 	}
 	begun := time.Now()
-	if ben.open(o.url + "/"); ben.at.Path != "/login" || time.Since(begun) > time.Second {
+	if ben.open(o.url + "/"); ben.at.Path != "/login" || time.Since(begun) > 20*time.Second {
 		t.Errorf("a disabled user is at %s after %s", ben.at, time.Since(begun))
 	}
 	ben.follow("Log in with").want(401, "You are not logged in") // the provider still knows him
@@ -313,7 +313,7 @@ func TestLoginAtARealProvider(t *testing.T) {
 // waits returns the path of the request that waits.
 func (o *office) waits(v *visitor) string {
 	o.t.Helper()
-	for begun := time.Now(); time.Since(begun) < 20*time.Second; time.Sleep(50 * time.Millisecond) {
+	for begun := time.Now(); time.Since(begun) < 90*time.Second; time.Sleep(50 * time.Millisecond) {
 		v.open(o.url + "/")
 		if m := regexp.MustCompile(`href="(/a/req_[^"]*)"`).FindStringSubmatch(v.page); m != nil {
 			return m[1]

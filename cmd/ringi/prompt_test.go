@@ -80,7 +80,7 @@ func (term *terminal) screen() string {
 // expect waits until text appears behind what was expected before.
 func (term *terminal) expect(text string) {
 	term.t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(90 * time.Second)
 	for time.Now().Before(deadline) {
 		s := term.screen()
 		if i := strings.Index(s[term.at:], text); i >= 0 {
@@ -113,7 +113,7 @@ func (term *terminal) exits(want int) {
 		if code != want {
 			term.t.Fatalf("exit %d, want %d; on the screen:\n%s", code, want, term.screen())
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(90 * time.Second):
 		term.t.Fatalf("does not end; on the screen:\n%s", term.screen())
 	}
 }

@@ -164,7 +164,7 @@ var errStillRunning = errors.New("still running")
 // wait waits for the moment to kill, or for the end of the process.
 func (k *killing) wait(ended <-chan error) error {
 	target := lines(k.effects) + 1 + k.rng.IntN(40)
-	end := time.Now().Add(20 * time.Second)
+	end := time.Now().Add(90 * time.Second)
 	if k.rng.IntN(4) == 0 {
 		end = time.Now().Add(time.Duration(k.rng.IntN(400)) * time.Millisecond)
 	}

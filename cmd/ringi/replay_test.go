@@ -456,7 +456,7 @@ func TestReplayInterrupted(t *testing.T) {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(20 * time.Second); lines(effects) < 5 && time.Now().Before(end); {
+	for end := time.Now().Add(90 * time.Second); lines(effects) < 5 && time.Now().Before(end); {
 		time.Sleep(200 * time.Microsecond)
 	}
 	if err := child.Process.Signal(os.Interrupt); err != nil {

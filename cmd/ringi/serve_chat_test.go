@@ -76,7 +76,7 @@ func (s *serving) chat(method, path, token string, body any) (int, string) {
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	res, err := (&http.Client{Timeout: 20 * time.Second}).Do(req)
+	res, err := (&http.Client{Timeout: 90 * time.Second}).Do(req)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -208,7 +208,7 @@ func TestF30_KilledBetweenStartAndFinish(t *testing.T) {
 	p.exit()
 
 	child := s.spawn("hang")
-	for deadline := time.Now().Add(30 * time.Second); s.ran() == ""; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(90 * time.Second); s.ran() == ""; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the second process did not start the tool")
 		}

@@ -141,7 +141,7 @@ func (s *scene) serve() {
 				return
 			}
 		}
-		if time.Since(begun) > 20*time.Second {
+		if time.Since(begun) > 90*time.Second {
 			b, _ := os.ReadFile(s.file("server.log"))
 			s.t.Fatalf("the server does not start: %s", b)
 		}

@@ -258,7 +258,7 @@ func (s *stage) slow() *ringi.Result {
 // evidence waits for the bank's late answer.
 func (s *stage) evidence(id string) ringi.ApprovalRequest {
 	s.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(90 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		r, err := s.engine.Request(context.Background(), id)
 		if err != nil {
 			s.Fatal(err)

@@ -264,7 +264,7 @@ func TestSlowBank(t *testing.T) {
 		done <- err
 	}()
 	var list []Refund
-	for deadline := time.Now().Add(10 * time.Second); len(list) == 0 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(90 * time.Second); len(list) == 0 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		var err error
 		if list, err = o.Refunds(context.Background(), "A-1088"); err != nil {
 			t.Fatal(err)

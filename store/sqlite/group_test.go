@@ -37,7 +37,7 @@ func waitFor(t *testing.T, s *Store, n int) {
 		if have == n {
 			return
 		}
-		if time.Since(start) > 20*time.Second {
+		if time.Since(start) > 90*time.Second {
 			t.Fatalf("%d jobs wait, want %d", have, n)
 		}
 	}
