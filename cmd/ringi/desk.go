@@ -79,6 +79,14 @@ func (d *storeDesk) typist() ringi.Principal { return d.by }
 func (d *storeDesk) space() string           { return d.in }
 func (d *storeDesk) close()                  { d.s.close() }
 
+// Decide records a decision, where that is still done here.
+func (d *storeDesk) Decide(ctx context.Context, said ringi.Decision) (ringi.Settled, error) {
+	if err := decidedHere(ctx, d.s.store); err != nil {
+		return ringi.Settled{}, err
+	}
+	return d.Service.Decide(ctx, said)
+}
+
 func (d *storeDesk) scripts(ctx context.Context) (bool, error) {
 	on, err := d.s.store.Flag(ctx, flagScripted)
 	return on == "on", err

@@ -19,6 +19,7 @@ type dialogue struct {
 	e      *env
 	out    io.Writer
 	engine *engine.Engine
+	store  ringi.Store // the engine's
 	by     ringi.Principal
 	// elsewhere is set where people decide at the server: nobody is asked here.
 	elsewhere bool
@@ -126,7 +127,10 @@ func (d *dialogue) settle(ctx context.Context, r ringi.ApprovalRequest) (bool, e
 		}
 		said.Channel = "cli"
 	}
-	_, err := d.engine.Decide(ctx, said)
+	err := decidedHere(ctx, d.store)
+	if err == nil {
+		_, err = d.engine.Decide(ctx, said)
+	}
 	_, first := errors.AsType[*ringi.DecidedError](err)
 	if first || errors.Is(err, ringi.ErrStale) || d.answer == nil && errors.Is(err, ringi.ErrAnswer) {
 		d.tell("%s\n", err) // decided at another terminal, or no answer to this: look how it stands

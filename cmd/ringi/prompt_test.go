@@ -559,3 +559,32 @@ func TestChatAtATerminal(t *testing.T) {
 		term.exits(exitWaiting)
 	})
 }
+
+// S-10: a server may take the store while a question stands at a terminal. The
+// answer that is typed then decides nothing: people decide at the server now.
+func TestS10_AServerTakesTheStoreMeanwhile(t *testing.T) {
+	p := newMachine(t)
+	file := p.write("config/ringi/ringi.yaml", oneAgent)
+	data := filepath.Join(p.dir, "state/ringi")
+	term := atTerminal(t, 100, nil, "--wait-before-prompt", "1ms", "chat", "--config", file, "--data", data)
+	term.expect("You: ")
+	term.send("Mira Solheim asks for a refund for a broken kettle.\n")
+	term.expect("/later] ")
+	store := "sqlite:" + filepath.Join(data, storeFile)
+	p.vars["TOOL_APPROVAL_SECRET"] = ""
+	db, err := openStore(store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.SetFlag(t.Context(), flagDecide, decideServer); err != nil { // what ringi serve does with decide: server
+		t.Fatal(err)
+	}
+	term.send("approve\n")
+	term.expect("decided at its server")
+	term.exits(exitFailed)
+	rows, err := db.Requests(t.Context(), ringi.RequestQuery{Space: "default", State: requestStates})
+	if err != nil || len(rows) != 1 || rows[0].State != ringi.Pending {
+		t.Errorf("the request: %+v %v", rows, err)
+	}
+}

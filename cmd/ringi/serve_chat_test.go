@@ -14,10 +14,13 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/ringi-dev/ringi/access"
 )
 
 // shopLogin is another site's login: it publishes a key and gives tokens (RFC
@@ -139,6 +142,26 @@ agents:
 	code, text = s.chat("POST", "", ana, map[string]any{"id": "c1", "messages": messages, "trigger": "submit-message"})
 	if code != 200 || !strings.Contains(text, "tool-output-available") || !strings.Contains(text, `"finishReason":"stop"`) {
 		t.Errorf("after the kill: %d\n%s", code, text)
+	}
+
+	// Somebody whom this server knows and has disabled chats no more, whatever the
+	// shop says of him.
+	d, err := openDirectory(t.Context(), filepath.Join(p.dir, "state/ringi", accessFile), access.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.close()
+	if err := d.AddUser(t.Context(), operator(), access.User{ID: "https://shop.example#ana", Name: "Ana", Roles: []access.Role{access.RoleApprover}}); err != nil {
+		t.Fatal(err)
+	}
+	if code, text := s.chat("GET", "/c1/messages", ana, nil); code != 200 {
+		t.Errorf("ana, who is known: %d %s", code, text)
+	}
+	if err := d.SetUser(t.Context(), operator(), access.User{ID: "https://shop.example#ana", Name: "Ana", Roles: []access.Role{access.RoleApprover}, Disabled: true}); err != nil {
+		t.Fatal(err)
+	}
+	if code, text := s.chat("GET", "/c1/messages", ana, nil); code != 401 {
+		t.Errorf("ana, who is disabled: %d %s", code, text)
 	}
 	s.stop(syscall.SIGTERM)
 }

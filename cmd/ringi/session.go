@@ -50,15 +50,25 @@ func (e *env) deciding(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	where, err := s.store.Flag(ctx, flagDecide)
-	if err == nil && where == "server" {
-		err = errors.New("this store's requests are decided at its server, where people log in; nothing was recorded")
-	}
-	if err != nil {
+	if err := decidedHere(ctx, s.store); err != nil {
 		s.close()
 		return nil, err
 	}
 	return s, nil
+}
+
+// decidedHere refuses a store whose requests are decided at its server. It is
+// asked again right before a decision is recorded: a server may have taken the
+// store while a question stood at a terminal.
+func decidedHere(ctx context.Context, store ringi.Store) error {
+	where, err := store.Flag(ctx, flagDecide)
+	if err != nil {
+		return fmt.Errorf("read flag: %w", err)
+	}
+	if where == decideServer {
+		return errors.New("this store's requests are decided at its server, where people log in; nothing was recorded")
+	}
+	return nil
 }
 
 // operating opens the store for its operator. It needs the key of a keyed

@@ -94,7 +94,7 @@ func (t *talking) choose(name string) error {
 
 // dialogue is the agent's run at a terminal.
 func (t *talking) dialogue(e *env) *dialogue {
-	d := &dialogue{e: e, out: e.out, engine: t.agent.engine, by: t.by, elsewhere: !t.mayDecide}
+	d := &dialogue{e: e, out: e.out, engine: t.agent.engine, store: t.store, by: t.by, elsewhere: !t.mayDecide}
 	if e.json {
 		d.out = e.err
 	}

@@ -98,6 +98,7 @@ func (e *env) newTrial(ctx context.Context, approve string) (_ *trial, err error
 	if err != nil {
 		return nil, err
 	}
+	t.dialogue.store = t.store
 	t.engine, err = engine.New(engine.Config{
 		Agent: tryAgent, Registry: reg, Model: agentModel{}, Store: t.store, Keyring: keys, Space: e.space, Now: e.now,
 		Logger: slog.New(&tellHandler{e: e}),

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -19,18 +20,18 @@ func (s *server) mountChat(mux *http.ServeMux, auth *access.Authenticator, guard
 		return nil
 	}
 	var fromToken func(*http.Request) (ringi.Principal, error)
-	may := ownApprovers
+	may := ownApprovers(s.people.Directory)
 	if c.Identity.Issuer != "" {
 		var err error
 		if fromToken, err = identity.New(identity.Options{Issuer: c.Identity.Issuer, JWKS: c.Identity.JWKS, Audience: c.Identity.Audience, Teams: c.Identity.Teams}); err != nil {
 			return fmt.Errorf("make chat: %w", err)
 		}
-		may = named
+		fromToken, may = notDisabled(s.people.Directory, fromToken), named
 	}
 	for _, a := range s.agents {
 		who := fromToken
 		if who == nil {
-			who = ownUsers(a.config.Name)
+			who = ownUsers(s.people.Directory, a.config.Name)
 		}
 		o := aisdk.Options{
 			Service: s.engine, Agent: a.config.Name, Who: who, MayDecide: may, Feed: s.feed, Origins: c.Origins,
@@ -65,22 +66,54 @@ func withOwn(auth *access.Authenticator, next http.Handler) http.Handler {
 	})
 }
 
-// ownUsers are the people of this server who may start runs of an agent.
-func ownUsers(agent string) func(*http.Request) (ringi.Principal, error) {
+// ownUsers are the people of this server who may start runs of an agent, as it
+// knows them now: an open stream asks again.
+func ownUsers(people *access.Directory, agent string) func(*http.Request) (ringi.Principal, error) {
 	return func(r *http.Request) (ringi.Principal, error) {
 		who, ok := access.FromContext(r.Context())
 		if !ok {
 			return ringi.Principal{}, ringi.ErrNoPrincipal
+		}
+		who, err := people.Recheck(r.Context(), who)
+		if err != nil {
+			return ringi.Principal{}, err
 		}
 		mine := who.OwnerOf(access.Thing{Space: who.Space, Agent: agent, By: []string{who.Principal.ID}})
 		return who.Principal, access.May(who, access.RunsStart, mine)
 	}
 }
 
-// ownApprovers are the people of this server who decide.
-func ownApprovers(ctx context.Context, by ringi.Principal, _ ringi.ApprovalRequest) bool {
-	who, ok := access.FromContext(ctx)
-	return ok && who.Principal.ID == by.ID && access.May(who, access.ApprovalsDecide, access.Asked) == nil
+// ownApprovers are the people of this server who decide, as it knows them now.
+func ownApprovers(people *access.Directory) func(context.Context, ringi.Principal, ringi.ApprovalRequest) bool {
+	return func(ctx context.Context, by ringi.Principal, _ ringi.ApprovalRequest) bool {
+		who, ok := access.FromContext(ctx)
+		if !ok {
+			return false
+		}
+		who, err := people.Recheck(ctx, who)
+		return err == nil && who.Principal.ID == by.ID && access.May(who, access.ApprovalsDecide, access.Asked) == nil
+	}
+}
+
+// notDisabled refuses the token of somebody whom this server knows and has
+// disabled: what another site says of him does not undo that.
+func notDisabled(people *access.Directory, who func(*http.Request) (ringi.Principal, error)) func(*http.Request) (ringi.Principal, error) {
+	return func(r *http.Request) (ringi.Principal, error) {
+		by, err := who(r)
+		if err != nil {
+			return by, err
+		}
+		u, err := people.User(r.Context(), by.ID)
+		switch {
+		case errors.Is(err, access.ErrHidden):
+			return by, nil // it knows nothing of him
+		case err != nil:
+			return ringi.Principal{}, err
+		case u.Disabled:
+			return ringi.Principal{}, fmt.Errorf("%w: the user is disabled", ringi.ErrNoPrincipal)
+		}
+		return by, nil
+	}
 }
 
 // named are those whom a request names: who comes with another site's token
