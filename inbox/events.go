@@ -16,6 +16,7 @@ const (
 	recheck   = time.Second // how often a listener's rights are read anew
 	heartbeat = 20 * time.Second
 	maxListen = 1000 // streams at once
+	maxOwn    = 50   // of them one person's: nobody takes everybody's place
 )
 
 // news is what a page is told: ids and states, and nothing that was said.
@@ -42,6 +43,7 @@ type newsBatch struct {
 type watch struct {
 	mu        sync.Mutex
 	listeners map[chan []seenNews]bool
+	own       map[string]int // listeners by person
 	stop      context.CancelFunc
 	last      []seenNews
 }
@@ -51,14 +53,18 @@ type seenNews struct {
 	note note
 }
 
-// listen adds a listener; it first gets all that is open.
-func (in *inbox) listen() (chan []seenNews, func(), bool) {
+// listen adds a listener of a person's; it first gets all that is open.
+func (in *inbox) listen(person string) (chan []seenNews, func(), bool) {
 	w := &in.watch
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.listeners) >= maxListen {
+	if len(w.listeners) >= maxListen || w.own[person] >= maxOwn {
 		return nil, nil, false
 	}
+	if w.own == nil {
+		w.own = map[string]int{}
+	}
+	w.own[person]++
 	ch := make(chan []seenNews, 1)
 	if w.listeners == nil {
 		w.listeners = map[chan []seenNews]bool{}
@@ -75,6 +81,9 @@ func (in *inbox) listen() (chan []seenNews, func(), bool) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		delete(w.listeners, ch)
+		if w.own[person]--; w.own[person] == 0 {
+			delete(w.own, person)
+		}
 		if len(w.listeners) == 0 {
 			w.stop()
 		}
@@ -179,7 +188,7 @@ func (in *inbox) events(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	ch, leave, ok := in.listen()
+	ch, leave, ok := in.listen(who.Principal.ID)
 	if !ok {
 		w.Header().Set("Retry-After", "30")
 		http.Error(w, "Too many pages listen.", http.StatusServiceUnavailable)
