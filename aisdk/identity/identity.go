@@ -22,7 +22,8 @@ type Options struct {
 	// Issuer is the token's iss, exactly.
 	Issuer string
 	// JWKS is where the issuer's public keys are (RFC 7517), over https, or http on
-	// this machine. They are read when a token names a key that is not known.
+	// this machine. They are read when no known key fits a token: five times at
+	// once, and then every five seconds at most, whatever tokens come.
 	JWKS string
 	// Audience must be among the token's aud: a token for somebody else's service
 	// opens nothing here.
@@ -31,7 +32,8 @@ type Options struct {
 	Teams string
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Client fetches the keys; nil means one with a limit of 10 s.
+	// Client fetches the keys; nil means one with a limit of 10 s that follows no
+	// redirect.
 	Client *http.Client
 }
 
@@ -58,9 +60,12 @@ func New(o Options) (func(*http.Request) (ringi.Principal, error), error) {
 		return nil, errors.New("make identity: JWKS is an https address")
 	}
 	if o.Client == nil {
-		o.Client = &http.Client{Timeout: 10 * time.Second}
+		o.Client = &http.Client{Timeout: 10 * time.Second,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	}
-	keys := oidc.NewRemoteKeySet(oidc.ClientContext(context.Background(), o.Client), o.JWKS)
+	client := *o.Client
+	client.Transport = newSparing(client.Transport, o.Now)
+	keys := oidc.NewRemoteKeySet(oidc.ClientContext(context.Background(), &client), o.JWKS)
 	check := oidc.NewVerifier(o.Issuer, keys, &oidc.Config{ClientID: o.Audience, SupportedSigningAlgs: algorithms, Now: o.Now})
 	return func(r *http.Request) (ringi.Principal, error) {
 		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")

@@ -9,8 +9,11 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -134,5 +137,51 @@ func TestNew_Options(t *testing.T) {
 		if _, err := identity.New(o); err == nil {
 			t.Errorf("%s is taken", name)
 		}
+	}
+}
+
+// Tokens that anybody makes up do not have the issuer asked for each of them, and
+// do not keep a new key of its from being found.
+func TestMadeUpTokensSpareTheIssuer(t *testing.T) {
+	i := newIssuer(t)
+	var asked atomic.Int32
+	counted := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		i.Config.Handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(counted.Close)
+	now := time.Unix(1_800_000_000, 0)
+	who, err := identity.New(identity.Options{Issuer: "https://shop.example", JWKS: counted.URL, Audience: "ringi", Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(token string) error {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		_, err := who(r)
+		return err
+	}
+	claims := map[string]any{"iss": "https://shop.example", "aud": "ringi", "sub": "ana", "exp": now.Add(time.Hour).Unix()}
+	good := i.sign(t, claims)
+	if err := ask(good); err != nil {
+		t.Fatal(err)
+	}
+	head, rest, _ := strings.Cut(good, ".")
+	body, _, _ := strings.Cut(rest, ".")
+	for n := range 300 {
+		if err := ask(head + "." + body + "." + b64.EncodeToString(fmt.Appendf(make([]byte, 56), "%08d", n))); !errors.Is(err, identity.ErrToken) {
+			t.Fatalf("a made-up token gives %v", err)
+		}
+	}
+	if n := asked.Load(); n > 5 {
+		t.Errorf("the issuer was asked %d times", n)
+	}
+	if err := ask(good); err != nil {
+		t.Errorf("a good token meanwhile: %v", err)
+	}
+	i.rotate(t, "k2")
+	now = now.Add(6 * time.Second)
+	if err := ask(i.sign(t, claims)); err != nil {
+		t.Errorf("a token of a new key: %v", err)
 	}
 }
