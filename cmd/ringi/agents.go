@@ -28,7 +28,9 @@ type ground struct {
 	store ringi.Store
 	keys  *sign.Keyring
 	data  string
-	log   *slog.Logger
+	// getenv reads the environment, where keys of models are.
+	getenv func(string) string
+	log    *slog.Logger
 	// persons knows who stands behind a login; nil compares ids.
 	persons ringi.Persons
 	feed    *live.Feed // of the runs that this process drives
@@ -108,6 +110,12 @@ func openParts(c agentConfig, g ground) (*parts, error) {
 		}
 		recorded = newRecordedScript(scripts, g.store)
 		p.model, p.context = recorded.model, recorded.context
+	}
+	if _, ok := vendors[c.Model.Kind]; ok {
+		var err error
+		if p.model, err = vendorModel(&c, g.getenv); err != nil {
+			return nil, fmt.Errorf("model: %w", err)
+		}
 	}
 	switch {
 	case c.Tools.Set != "":

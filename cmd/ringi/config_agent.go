@@ -14,15 +14,12 @@ import (
 
 // agentConfig is one agent of the configuration.
 type agentConfig struct {
-	Name       string `yaml:"name"`
-	System     string `yaml:"system"`
-	SystemFile string `yaml:"system_file"`
-	Model      struct {
-		Kind   string `yaml:"kind"`
-		Script string `yaml:"script"`
-	} `yaml:"model"`
-	Zone  string `yaml:"zone"`
-	Tools struct {
+	Name       string      `yaml:"name"`
+	System     string      `yaml:"system"`
+	SystemFile string      `yaml:"system_file"`
+	Model      modelConfig `yaml:"model"`
+	Zone       string      `yaml:"zone"`
+	Tools      struct {
 		Set      string   `yaml:"set"`
 		File     string   `yaml:"file"`
 		External string   `yaml:"external"`
@@ -77,13 +74,12 @@ type agentKey struct{ key, def, what string }
 
 // agentKeys is the one table of an agent's keys; a test holds it against
 // agentConfig.
-var agentKeys = []agentKey{
+var agentKeys = slices.Concat([]agentKey{
 	{"name", "needed", "the agent's name, in lists, log and API: letters, digits, `.`, `_` and `-`"},
 	{"system", "empty", "the system prompt"},
 	{"system_file", "none", "a file with the system prompt, in place of `system`"},
-	{"model.kind", "needed", "`scripted`: says what is recorded in `script`. `demo`: the script of the tool set's own demonstration. `none`: the agent's loop is elsewhere, and asks by `POST /v1/calls`"},
-	{"model.script", "none", "for `scripted`: recorded conversations, one JSON object a line, as `ringi replay` reads them. A run belongs to the conversation whose id is its thread's"},
-	{"zone", "needed", "the model's trust zone: `local`, `private_hosted`, `external_eu` or `external_global`"},
+}, modelKeys, []agentKey{
+	{"zone", "needed", "the trust zone that the model runs in: `local`, `private_hosted`, `external_eu` or `external_global`"},
 	{"tools.set", "none", "a set of tools that is built in: `backoffice`, that of `ringi demo`, or `shop`, the small shop of `ringi try`"},
 	{"tools.file", "none", "a file of tool definitions, a JSON array, in place of `set`; each declares its effect. With a scripted model they answer what is recorded"},
 	{"tools.external", "none", "a file of tool definitions, a JSON array (`name`, `description`, `input_schema`, `effect`, `data_class`, `allow_edit`, `timeout` and so on): tools that a foreign loop runs, after `POST /v1/calls` let it"},
@@ -113,7 +109,7 @@ var agentKeys = []agentKey{
 	{"use_by", "24h", "how long an approval is good"},
 	{"remind", "none", "after how long its deciders are reminded, once: less than `expiry`, or a share of it such as `50%`"},
 	{"then", "none", "the team that a request is handed to when nobody has decided as long again after the reminder, or three fifths of the time that was left at it, whichever is less (with `50%`: at 80 % of the expiry). It need not be among `deciders`; a tool's own rule is not widened. Needs `remind`"},
-}
+})
 
 var agentName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
@@ -155,32 +151,6 @@ func (a *agentConfig) check() error {
 	}
 	return nil
 }
-
-func (a *agentConfig) checkModel() error {
-	switch a.Model.Kind {
-	case modelScripted:
-		if a.Model.Script == "" {
-			return errors.New("model.script: a scripted model needs it")
-		}
-	case modelDemo:
-		if a.Model.Script != "" || a.Tools.Set == "" {
-			return errors.New("model: the demo is that of tools.set, without a script")
-		}
-	case modelNone:
-		if a.Model.Script != "" {
-			return errors.New("model.script: without a model nobody says it")
-		}
-	default:
-		return fmt.Errorf("model.kind: unknown value %q: say scripted, demo or none", a.Model.Kind)
-	}
-	return nil
-}
-
-// The kinds of a model.
-const (
-	modelScripted = "scripted"
-	modelDemo     = "demo"
-)
 
 func (a *agentConfig) checkPolicy() error {
 	for tool, f := range a.Floor {

@@ -12,9 +12,6 @@ import (
 // What an agent has whose loop is elsewhere: tools that the loop runs, calls
 // that come over the API, and perhaps no model here.
 
-// modelNone is the kind of a model that an agent has whose loop is elsewhere.
-const modelNone = "none"
-
 // noModel answers for an agent whose loop is elsewhere: a run that is started
 // here for it all the same fails, and says why.
 type noModel struct{}

@@ -143,7 +143,8 @@ func (c *config) paths() []*string {
 	out = append(out, c.Notify.paths()...)
 	for i := range c.Agents {
 		a := &c.Agents[i]
-		out = append(out, &a.SystemFile, &a.Model.Script, &a.Tools.File, &a.Tools.External)
+		out = append(out, &a.SystemFile, &a.Tools.File, &a.Tools.External)
+		out = append(out, a.Model.paths()...)
 	}
 	for i := range c.Webhooks {
 		out = append(out, &c.Webhooks[i].SecretFile)
@@ -244,6 +245,8 @@ func pathsOf(t reflect.Type, above string) []string {
 		}
 		key = above + key
 		switch ft := f.Type; {
+		case ft.Kind() == reflect.Slice && ft.Elem() == t: // fallback, of a model: the same keys again
+			out = append(out, key)
 		case ft.Kind() == reflect.Slice && ft.Elem().Kind() == reflect.Struct: // agents, webhooks
 			out = append(out, key)
 			out = append(out, pathsOf(ft.Elem(), key+".")...)

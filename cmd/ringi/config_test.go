@@ -215,7 +215,7 @@ func TestConfigChecks(t *testing.T) {
 		{strings.Replace(oneAgent, "    zone: local\n", "", 1), "zone: unknown value"},
 		{strings.Replace(oneAgent, "name: shop", "name: 'a b'", 1), "agents[0] (a b): name: "},
 		{oneAgent + strings.ReplaceAll(strings.Replace(oneAgent, "\nagents:\n", "", 1), "shop", "Shop"), "agents[1] (Shop): "},
-		{strings.Replace(oneAgent, "kind: demo", "kind: openai", 1), `model.kind: unknown value "openai"`},
+		{strings.Replace(oneAgent, "kind: demo", "kind: oracle", 1), `model.kind: unknown value "oracle"`},
 		{strings.Replace(oneAgent, "kind: demo", "kind: scripted", 1), "model.script: "},
 		{strings.Replace(oneAgent, "set: shop", "set: shop, file: x.json", 1), "tools: say set or file"},
 		{agent("system: a\nsystem_file: b"), "system and system_file"},

@@ -156,7 +156,7 @@ func (e *env) openServer(ctx context.Context, c *config) (_ *server, err error) 
 	if err != nil {
 		return nil, err
 	}
-	s.ground = ground{store: store, data: data, log: log, feed: &live.Feed{}}
+	s.ground = ground{store: store, data: data, getenv: e.getenv, log: log, feed: &live.Feed{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())
