@@ -28,7 +28,7 @@ import (
 var packages = map[string]string{
 	"ringi": ".", "engine": "engine", "policy": "policy", "sign": "sign", "audit": "audit", "memory": "store/memory",
 	"sqlite": "store/sqlite", "storetest": "store/storetest", "ringitest": "ringitest",
-	"provider": "provider", "openai": "provider/openai", "providertest": "provider/providertest",
+	"provider": "provider", "openai": "provider/openai", "anthropic": "provider/anthropic", "providertest": "provider/providertest",
 }
 
 // names is what a package declares: Name, Type.Field and Type.Method.
