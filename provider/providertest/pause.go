@@ -328,7 +328,14 @@ func (v *Vendor) cancelled(t *testing.T) {
 	g := &stage{t: t, v: v, server: s}
 	g.open(v.Model(t, Setup{URL: s.URL, Key: s.Key}))
 	ctx, cancel := context.WithCancel(context.Background())
-	time.AfterFunc(50*time.Millisecond, cancel)
+	go func() {
+		for len(s.Bodies()) == 0 && ctx.Err() == nil {
+			time.Sleep(5 * time.Millisecond)
+		}
+		time.Sleep(50 * time.Millisecond)
+		cancel()
+	}()
+	defer cancel()
 	within(t, 10*time.Second, func() {
 		_, err := g.e.Run(ctx, ringi.RunStart{Messages: []ringi.Message{ringi.User("Pay.")}})
 		if err == nil {
