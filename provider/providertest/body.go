@@ -44,7 +44,7 @@ func (v *Vendor) read(t testing.TB, body []byte) *Request {
 	}
 	seen := map[string]bool{}
 	for _, p := range req.Parts {
-		if p.Kind != PartCall || v.Takes == nil {
+		if p.Kind != PartCall || v.Takes == nil || p.ID == "" && v.FreeIDs {
 			continue
 		}
 		if p.ID == "" || seen[p.ID] {

@@ -48,6 +48,9 @@ type Vendor struct {
 	// Takes reports whether the vendor takes a call id that it did not make
 	// itself. nil: the vendor has no ids.
 	Takes func(id string) bool
+	// FreeIDs says that a call may go out without an id, where the model wrote
+	// none: it is then told apart by its place.
+	FreeIDs bool
 	// InputIsJSON says that a body holds a call's input as JSON rather than as a
 	// text of it: then it comes back token by token, and not the blanks between them
 	// nor the spelling of <, > and &.
