@@ -135,7 +135,7 @@ func (m *model) assistant(e *vendor.Entry) (parts []part, calls []functionCall) 
 			continue
 		}
 		c := &e.Calls[len(calls)]
-		f := functionCall{ID: c.ID, Name: c.Label, Args: object(c.Input)}
+		f := functionCall{ID: c.ID, Name: label(c.Label), Args: object(c.Input)}
 		if own {
 			f.Name = c.Tool // this model wrote it
 			if c.ModelID == "" {
@@ -146,6 +146,14 @@ func (m *model) assistant(e *vendor.Entry) (parts []part, calls []functionCall) 
 		parts[i].Call = &f
 	}
 	return parts, calls
+}
+
+// label is a name that stands in another's turn: the vendor's begin with a letter.
+func label(name string) string {
+	if c := name[0]; '0' <= c && c <= '9' || c == '-' {
+		return ("_" + name)[:min(len(name)+1, 64)]
+	}
+	return name
 }
 
 // plain are the parts of a turn that another made.
