@@ -63,7 +63,8 @@ func (m *model) post(ctx context.Context, req *ringi.ModelRequest, entries []ven
 }
 
 // newClient makes the SDK's client. Whatever the environment says of address,
-// key and backend is said here, so that it does not count.
+// key and backend is said here, so that it does not count. The SDK logs a line
+// where both variables hold a key, whichever is used.
 func newClient(base, key string, o *Options) (*genai.Client, error) {
 	c := carrier{base: vendor.Transport{Base: o.Transport}, bare: key == "", header: o.Header.Clone()}
 	if c.bare {
