@@ -41,13 +41,7 @@ func (m *model) post(ctx context.Context, req *ringi.ModelRequest, entries []ven
 		},
 		RetryOptions: &genai.HTTPRetryOptions{Attempts: new(int32(1))}, // the engine retries
 	}
-	var err error
-	for _, e := range m.client.Models.GenerateContentStream(context.WithValue(ctx, exchangeKey{}, x), m.name, nil, config) {
-		if e != nil {
-			err = e
-			break
-		}
-	}
+	err := m.send(context.WithValue(ctx, exchangeKey{}, x), config)
 	switch {
 	case x.fault != nil:
 		err = fault(ringi.ModelBadRequest, fmt.Errorf("write body: %w", x.fault))
@@ -62,20 +56,31 @@ func (m *model) post(ctx context.Context, req *ringi.ModelRequest, entries []ven
 	return x.answer, err
 }
 
-// newClient makes the SDK's client. Whatever the environment says of address,
+// newClient makes the SDK's client, and gives what sends with it. Whatever the environment says of address,
 // key and backend is said here, so that it does not count. The SDK logs a line
 // where both variables hold a key, whichever is used.
-func newClient(base, key string, o *Options) (*genai.Client, error) {
+func newClient(model, base, key string, o *Options) (func(context.Context, *genai.GenerateContentConfig) error, error) {
 	c := carrier{base: vendor.Transport{Base: o.Transport}, bare: key == "", header: o.Header.Clone()}
 	if c.bare {
 		key = "none" // the SDK would take the environment's; it is taken off again
 	}
-	return genai.NewClient(context.Background(), &genai.ClientConfig{
+	client, err := genai.NewClient(context.Background(), &genai.ClientConfig{
 		APIKey:      key,
 		Backend:     genai.BackendGeminiAPI,
 		HTTPClient:  &http.Client{Transport: c, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		HTTPOptions: genai.HTTPOptions{BaseURL: base + "/", APIVersion: version},
 	})
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, c *genai.GenerateContentConfig) error {
+		for _, err := range client.Models.GenerateContentStream(ctx, model, nil, c) {
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil
 }
 
 // carrier carries exchanges: it puts the body into the SDK's request, and keeps

@@ -93,7 +93,7 @@ func New(name string, o *Options) ringi.Model {
 		return vendor.Watch(ctx, "gemini", vendor.Limits{Idle: m.o.IdleTimeout, Total: m.o.Timeout}, secrets...)
 	}
 	var err error
-	if m.client, err = newClient(base, key, &m.o); err != nil {
+	if m.send, err = newClient(name, base, key, &m.o); err != nil {
 		m.fault = fault(ringi.ModelBadRequest, errors.New("the SDK made no client")) // its error holds the key
 	}
 	m.o.Key, m.o.Header = "", nil
@@ -178,13 +178,15 @@ func plainName(name string) bool {
 
 // model is one model of the vendor.
 type model struct {
-	name   string
-	o      Options // without key and headers
-	client *genai.Client
-	watch  func(context.Context) (context.Context, *vendor.Watched)
-	seal   string
-	signs  bool
-	fault  error
+	name string
+	o    Options // without key and headers
+	// send makes a request with the SDK. It is a function so that a program is not
+	// linked with every method of the SDK's client.
+	send  func(context.Context, *genai.GenerateContentConfig) error
+	watch func(context.Context) (context.Context, *vendor.Watched)
+	seal  string
+	signs bool
+	fault error
 }
 
 // Format prints the model's name alone, whatever the verb: it holds secrets.

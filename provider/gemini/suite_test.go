@@ -47,7 +47,7 @@ func TestNoIDs(t *testing.T) {
 	}
 	v.KeepsReasoning = true
 	v.Sealed = `{"functionCall":{"name":"pay","args":{"n":1}},"thoughtSignature":"EpkB_1+/="},{"functionCall":{"name":"look","args":{}}}]`
-	v.LiveKey, v.Live = "", nil // once is enough
+	v.Live = nil // once is enough
 	providertest.Run(t, v)
 }
 
