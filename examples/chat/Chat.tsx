@@ -1,4 +1,4 @@
-// A chat with approvals, whole. ringi.ts stands beside it.
+// A chat with approvals, whole (React 19). ringi.ts stands beside it.
 import { useChat } from '@ai-sdk/react';
 import { DefaultChatTransport, getToolName, isToolUIPart, lastAssistantMessageIsCompleteWithApprovalResponses, type UIMessage } from 'ai';
 import { useEffect, useRef } from 'react';
@@ -15,15 +15,19 @@ export function Chat({ id, initial, headers }: { id: string; initial: UIMessage[
   const now = useRef(chat);
   now.current = chat;
   useEffect(() => follow({ api, id, headers }, () => now.current.status === 'ready' && now.current.resumeStream()), [id]);
-  return chat.messages.map(m => m.parts.map((p, i) => {
-    if (p.type === 'text') return <p key={i}>{p.text}</p>;
-    if (!isToolUIPart(p) || p.state !== 'approval-requested') return null;
-    const answer = (approved: boolean) => void chat.addToolApprovalResponse({ id: p.approval.id, approved });
-    return (
-      <form key={i}>
-        <h3>{getToolName(p)}</h3><pre>{JSON.stringify(p.input, null, 2)}</pre>
-        <button formAction={() => answer(true)}>Approve</button>
-        <button formAction={() => answer(false)}>Deny</button>
-      </form>);
-  }));
+  return (
+    <>
+      {chat.messages.map(m => m.parts.map((p, i) => {
+        if (p.type === 'text') return <p key={m.id + i}>{p.text}</p>;
+        if (!isToolUIPart(p) || p.state !== 'approval-requested') return null;
+        const answer = (approved: boolean) => void chat.addToolApprovalResponse({ id: p.approval.id, approved });
+        return (
+          <form key={m.id + i}>
+            <h3>{getToolName(p)}</h3><pre>{JSON.stringify(p.input, null, 2)}</pre>
+            <button formAction={() => answer(true)}>Approve</button>
+            <button formAction={() => answer(false)}>Deny</button>
+          </form>);
+      }))}
+      <form action={said => void chat.sendMessage({ text: String(said.get('text')) })}><input name="text" /></form>
+    </>);
 }

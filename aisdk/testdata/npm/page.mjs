@@ -388,6 +388,24 @@ const scenarios = {
     await p.chat.sendMessage({ text: 'look' });
     await until('a new message is refused while it waits', () => p.errors.length);
   },
+  async 'the page of README and docs/chat.md'() {
+    const s = await shop();
+    const source = readFileSync(ringiTS.replace('ringi.ts', 'Chat.tsx'), 'utf8')
+      .replace(/const api = '.*'/, `const api = '${s.api}'`).replace("'./ringi'", "'./ringi.mjs'");
+    writeFileSync('Chat.mjs', ts.transpileModule(source, { compilerOptions: { module: 'esnext', target: 'es2022', jsx: 'react-jsx' } }).outputText);
+    const { Chat } = await import(process.cwd() + '/Chat.mjs');
+    globalThis.FormData = dom.window.FormData; // the form's own
+    const at = document.body.appendChild(document.createElement('div')), root = createRoot(at);
+    root.render(React.createElement(Chat, { id: 'chat-1', initial: [], headers: async () => headers() }));
+    const input = await until('a field', () => at.querySelector('input'));
+    await sleep(300); // it looks for a stream first
+    input.value = 'pay';
+    input.form.requestSubmit();
+    (await until('a request', () => at.querySelector('button'))).click();
+    await until('an end', () => at.textContent.includes('Done: pay ok.'));
+    equal(await s.ctl('paid'), ['{"to":"bob","amount":10}'], 'paid');
+    root.unmount();
+  },
   async 'automatic answers show no buttons'() {
     const s = await shop('policy=auto'), p = await page(s);
     await p.say('pay twice');
