@@ -82,5 +82,6 @@
 // tool.go, call.go, verdict.go, request.go and decision.go hold the words.
 // policy/offer.go and policy/judge.go say who may and who must ask.
 // engine/step.go goes down to the pause; engine/settle.go and engine/execute.go
-// go from the answer to the result. docs/path.md has the same in one page.
+// go from the answer to the result. docs/path.md has the same in one page, and
+// docs/README.md lists all pages.
 package ringi
