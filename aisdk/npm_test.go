@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -20,69 +18,20 @@ import (
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/aisdk"
 	"github.com/ringi-dev/ringi/engine"
+	"github.com/ringi-dev/ringi/internal/npmtest"
 )
 
 // The real npm packages drive the server: ai and @ai-sdk/react of both majors,
 // with React over jsdom. Each scenario of page.mjs is a subtest.
 func TestUseChat(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: the npm packages are not installed")
-	}
-	for _, tool := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("no %s here: the real useChat is not run", tool)
-		}
-	}
 	for _, major := range []string{"7", "6"} {
 		t.Run("ai"+major, func(t *testing.T) {
-			dir := install(t, "v"+major)
+			dir := npmtest.Folder(t, filepath.Join("testdata", "npm", "v"+major))
 			world := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { newWorld(t, w, r) }))
 			defer world.Close()
 			play(t, dir, world.URL, major)
 		})
 	}
-}
-
-// install puts the packages of a lockfile in a folder of the user's cache, once.
-func install(t *testing.T, version string) string {
-	t.Helper()
-	from := filepath.Join("testdata", "npm", version)
-	lock, err := os.ReadFile(filepath.Join(from, "package-lock.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = os.TempDir()
-	}
-	sum := sha256.Sum256(lock)
-	dir := filepath.Join(cache, "ringi-test-npm", version+"-"+hex.EncodeToString(sum[:8]))
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"package.json", "package-lock.json"} {
-		b, err := os.ReadFile(filepath.Join(from, name))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, name), b, 0o644)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := os.Stat(filepath.Join(dir, "installed")); err == nil {
-		return dir
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Skipf("the npm packages cannot be had here: %v\n%s", err, out)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "installed"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return dir
 }
 
 func play(t *testing.T, dir, world, major string) {

@@ -27,7 +27,7 @@ import (
 // once, and none is lost. RINGI_LOAD=10000 makes it as many; what it logs are
 // the server's resident sizes and the times of the list.
 func TestServeUnderLoad(t *testing.T) {
-	runs, approvers := 200, 50
+	runs, approvers := 100, 50
 	if n, err := strconv.Atoi(os.Getenv("RINGI_LOAD")); err == nil {
 		runs = n
 	}

@@ -4,7 +4,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"html"
 	"io"
@@ -18,12 +17,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/ringi-dev/ringi/access"
+	"github.com/ringi-dev/ringi/internal/npmtest"
 )
 
 // These tests log people in at a real provider: node runs oidc-provider, which
@@ -41,46 +40,10 @@ var accounts = map[string]account{
 	"eve": {"Eve Example", []string{"visitors"}},
 }
 
-// installed installs the provider once for all tests of this process.
-var installed = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "ringi-oidc-")
-	if err != nil {
-		return "", err
-	}
-	for _, name := range []string{"package.json", "package-lock.json", "provider.mjs"} {
-		text, err := os.ReadFile(filepath.Join("testdata", "oidc", name))
-		if err != nil {
-			return "", err
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			return "", err
-		}
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return string(out), err
-	}
-	return dir, nil
-})
-
 // realProvider starts the provider, and returns its issuer.
 func realProvider(t *testing.T, ours string) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("the real login provider is left out by -short")
-	}
-	for _, tool := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("there is no %s here: the real login provider runs on it", tool)
-		}
-	}
-	dir, err := installed()
-	if err != nil {
-		t.Skipf("npm cannot install the login provider: %v: %s", err, dir)
-	}
+	dir := npmtest.Folder(t, filepath.Join("testdata", "oidc"))
 	people, err := json.Marshal(accounts)
 	if err != nil {
 		t.Fatal(err)

@@ -31,6 +31,7 @@ func run(m *testing.M) int {
 	defer os.RemoveAll(dir)
 	ringi = filepath.Join(dir, "ringi")
 	cmd := exec.Command("go", "build", "-o", ringi, "../../cmd/ringi")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is released: one build for all tests, whatever builds them
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "build ringi:", err)

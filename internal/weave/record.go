@@ -41,6 +41,7 @@ func buildRingi(root, dir string) (string, error) {
 	bin := filepath.Join(dir, "ringi")
 	cmd := exec.Command("go", "build", "-o", bin, "./cmd/ringi")
 	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is released
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build ringi: %w\n%s", err, out)
 	}
