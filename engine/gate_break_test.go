@@ -579,7 +579,7 @@ func TestGate_AnUnknownOutcomeIsRecordedWithoutItsCaller(t *testing.T) {
 func TestGate_CancelNowCutsElsewhere(t *testing.T) {
 	overStores(t, func(t *testing.T, l *loop) {
 		l.t = t
-		l.cfg.Limits.ToolTimeout = 5 * time.Second
+		l.cfg.Limits.ToolTimeout = time.Minute
 		l.cfg.Lease = 300 * time.Millisecond // the heart beats every third of it
 		g := l.gate(l.engine())
 		begun := time.Now()
@@ -588,7 +588,7 @@ func TestGate_CancelNowCutsElsewhere(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		})
-		if took := time.Since(begun); took > 2*time.Second {
+		if took := time.Since(begun); took > 30*time.Second {
 			t.Errorf("it ran for %s after it was cut: %v", took, err)
 		}
 	})

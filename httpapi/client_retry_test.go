@@ -128,7 +128,7 @@ func TestClientHasBounds(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	begun := time.Now()
-	if _, err := client.Row(ctx, "run_1"); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) > 5*time.Second {
+	if _, err := client.Row(ctx, "run_1"); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) > 30*time.Second {
 		t.Errorf("after %s: %v", time.Since(begun), err)
 	}
 	tries := len(f.keys)

@@ -191,7 +191,7 @@ func TestS27_StreamsEndWithTheRight(t *testing.T) {
 	if got := <-poll; got.status != 401 {
 		t.Errorf("the poll: %d %s", got.status, got.body)
 	}
-	if took := time.Since(begun); took > 2*time.Second {
+	if took := time.Since(begun); took > 20*time.Second {
 		t.Errorf("it took %s", took)
 	}
 }

@@ -292,7 +292,7 @@ func TestParse_ManyKeysAreLinear(t *testing.T) {
 	if err != nil || len(v.(map[string]any)) != 200_000 {
 		t.Fatal(err)
 	}
-	if took := time.Since(start); took > 10*time.Second {
+	if took := time.Since(start); took > 60*time.Second {
 		t.Errorf("took %v", took)
 	}
 	again := strings.TrimSuffix(text, "}") + `,"key0":1}`
