@@ -367,8 +367,16 @@ func (a *activation) answered(f ringi.FinishedCall) bool {
 	return c == nil || c.result != nil
 }
 
+// maxLate is how many late results are kept of a call: whoever sends more of
+// them pushes nothing out, and nobody who looks has to read them all.
+const maxLate = 10
+
 // keepLate leaves a result beside the chain, for whoever settles the outcome.
 func (e *Engine) keepLate(space, runID, callID string, res ringi.ToolResult, err error) {
+	if e.hasLate(space, runID, callID) >= maxLate {
+		e.log.Warn("late result is one too many, and not kept", "run", runID, "call", callID)
+		return
+	}
 	text := res.Text()
 	if err != nil {
 		text = "error: " + errText(err)
@@ -383,6 +391,21 @@ func (e *Engine) keepLate(space, runID, callID string, res ringi.ToolResult, err
 	if aerr != nil {
 		e.log.Error("keep late result", "run", runID, "call", callID, "error", aerr)
 	}
+}
+
+// hasLate counts the late results that are kept of a call; 0 where that cannot be
+// read.
+func (e *Engine) hasLate(space, runID, callID string) (n int) {
+	kept, err := e.store.Attempts(context.Background(), space, runID)
+	if err != nil {
+		return 0
+	}
+	for _, a := range kept {
+		if a.Kind == lateResult && a.CallID == callID {
+			n++
+		}
+	}
+	return n
 }
 
 // runReads runs the reads of the turn that nobody gated, together: the first

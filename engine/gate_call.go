@@ -511,7 +511,9 @@ func (g *Gate) finish(ctx context.Context, id string, nth int, flight *inFlight,
 	}
 	c := a.s.call(id)
 	if r := c.waitsFor(); c.result != nil || r != nil || !mine || c.starts != nth || c.lost {
-		g.keepLate(id, out) // it was given up
+		if c.result == nil || c.outcome != nil {
+			g.keepLate(id, out) // it was given up: evidence for a person, or against his word
+		}
 		switch {
 		case c.result != nil:
 			return &ringi.ResultError{Result: *c.result}

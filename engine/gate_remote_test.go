@@ -103,6 +103,11 @@ func TestRemoteCallOverRestartsBetweenEveryStep(t *testing.T) {
 	if has := (*ringi.ResultError)(nil); !errors.As(err, &has) || has.Result.Output != "wired" {
 		t.Errorf("a second result: %v", err)
 	}
+	// What is told again of a call that its loop has finished is evidence of
+	// nothing: a client that repeats it does not push out what is kept (S-31).
+	if kept, err := w.store.Attempts(ctx, "default", c.RunID); err != nil || len(kept) != 0 {
+		t.Errorf("kept: %+v %v", kept, err)
+	}
 	_, err = w.engine().StartCall(ctx, c.Call.ID)
 	if has := (*ringi.ResultError)(nil); !errors.As(err, &has) {
 		t.Errorf("a start of what has ended: %v", err)
@@ -198,6 +203,30 @@ func TestRemoteCallThatIsNotFinished(t *testing.T) {
 
 // What a process still believes of a call that another one finished and that
 // was started anew is of before.
+// A client may tell late results for ever: few of them are kept, so that they
+// push nothing else out, and the person still sees one.
+func TestS31_LateResultsAreBounded(t *testing.T) {
+	w, ctx := newRemoteWorld(t), t.Context()
+	c := w.judge(ringi.CallStart{Tool: "wire", Input: `{"n":1}`})
+	w.answer(c.Call.ID, byBen)
+	_, err := w.engine().StartCall(ctx, c.Call.ID)
+	must(t, err)
+	w.advance(31 * time.Second)
+	_, err = w.engine().Expire(ctx, 10)
+	must(t, err)
+	for range 50 {
+		if _, err := w.engine().FinishCall(ctx, c.Call.ID, 1, ringi.ToolResult{Output: "it ran"}); !errors.Is(err, ringi.ErrLate) {
+			t.Fatalf("a late result: %v", err)
+		}
+	}
+	if kept, err := w.store.Attempts(ctx, "default", c.RunID); err != nil || len(kept) != 10 {
+		t.Errorf("%d are kept, %v", len(kept), err)
+	}
+	if r := w.stands(c.Call.ID, ringi.CallWaits).Request; r.Evidence != "it ran" {
+		t.Errorf("the evidence is %q", r.Evidence)
+	}
+}
+
 func TestRemoteCallOverTwoProcesses(t *testing.T) {
 	w, ctx := newRemoteWorld(t), t.Context()
 	a, b := w.engine(), w.engine()
