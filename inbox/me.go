@@ -198,15 +198,19 @@ func (in *inbox) tryMe(w http.ResponseWriter, r *http.Request, who access.Who) e
 	if in.o.Notices == nil || in.o.Notices.Try == nil {
 		return ringi.ErrNotFound
 	}
-	tried, err := in.o.Notices.Try(r.Context(), who.Principal.ID)
-	if err != nil {
-		return err
+	tried, refused := in.o.Notices.Try(r.Context(), who.Principal.ID)
+	if refused != nil && !errors.Is(refused, notify.ErrSettings) {
+		return refused
 	}
 	s, err := in.o.Notices.Book.Settings(r.Context(), who.Principal.ID)
 	if err != nil {
 		return err
 	}
 	b := meBody{S: s}
+	if refused != nil {
+		b.Problem = sentenceOfError(refused)
+		return in.showMe(w, r, who, http.StatusTooManyRequests, b)
+	}
 	for _, t := range tried {
 		one := meTried{Channel: string(t.Channel), Name: escape.Line(t.Name)}
 		if t.Err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -216,9 +217,13 @@ type Tried struct {
 	Err  error
 }
 
-// Try sends a test to each of a person's addresses, and says what became of each.
+// Try sends a test to each of a person's addresses, and says what became of each:
+// five times in a minute at most, then it is [ErrSettings].
 // It is recorded nowhere.
 func (d *Dispatcher) Try(ctx context.Context, user string) ([]Tried, error) {
+	if err := d.mayTry(user); err != nil {
+		return nil, err
+	}
 	s, err := d.o.Book.Settings(ctx, user)
 	if err != nil {
 		return nil, err
@@ -235,6 +240,30 @@ func (d *Dispatcher) Try(ctx context.Context, user string) ([]Tried, error) {
 	}
 	wg.Wait()
 	return out, nil
+}
+
+// maxTries is how often in a minute somebody has a test sent: where his devices
+// are reached is what he says, and each test is a request to all of them.
+const maxTries = 5
+
+func (d *Dispatcher) mayTry(user string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.o.Book.now()
+	for who, times := range d.tries {
+		times = slices.DeleteFunc(times, func(t time.Time) bool { return now.Sub(t) >= time.Minute || t.After(now) })
+		if d.tries[who] = times; len(times) == 0 {
+			delete(d.tries, who)
+		}
+	}
+	if len(d.tries[user]) >= maxTries {
+		return fmt.Errorf("%w: that were %d tests within a minute: wait a while", ErrSettings, maxTries)
+	}
+	if d.tries == nil {
+		d.tries = map[string][]time.Time{}
+	}
+	d.tries[user] = append(d.tries[user], now)
+	return nil
 }
 
 func (d *Dispatcher) tryOne(ctx context.Context, user string, s Settings, a address) error {

@@ -68,6 +68,7 @@ type Dispatcher struct {
 	mu     sync.Mutex
 	people []access.User
 	asOf   time.Time
+	tries  map[string][]time.Time // tests of late, by user
 }
 
 // New makes a dispatcher. An error names what is missing.

@@ -551,3 +551,29 @@ func TestForgets(t *testing.T) {
 	h.step()
 	h.got()
 }
+
+// A test goes to every address that somebody has given, which may be anybody's:
+// it is sent a few times in a minute, to each person.
+func TestTry_IsBounded(t *testing.T) {
+	h := newHouse(t, nil)
+	ana, ben := h.add("ana", Settings{}), h.add("ben", Settings{})
+	tries := func(who string) (n int) {
+		t.Helper()
+		for range 10 {
+			tried, err := h.d.Try(t.Context(), who)
+			if err == nil {
+				n++
+			} else if !errors.Is(err, ErrSettings) || tried != nil {
+				t.Fatalf("%+v %v", tried, err)
+			}
+		}
+		return n
+	}
+	if a, b := tries(ana), tries(ben); a != 5 || b != 5 {
+		t.Errorf("%d and %d tests", a, b)
+	}
+	h.clock.on(time.Minute)
+	if n := tries(ana); n != 5 {
+		t.Errorf("a minute later %d tests", n)
+	}
+}
