@@ -340,6 +340,9 @@ func TestHostileTokens(t *testing.T) {
 		"an error":                 {func(p *issuer) { p.answer = url.Values{"error": {"access_denied"}} }, access.ErrLogin},
 		"another's metadata":       {func(p *issuer) { p.meta["issuer"] = "https://evil.example" }, access.ErrProvider},
 		"a token endpoint by http": {func(p *issuer) { p.meta["token_endpoint"] = "http://evil.example/token" }, access.ErrProvider},
+		"keys by http":             {func(p *issuer) { p.meta["jwks_uri"] = "http://idp.example/keys" }, access.ErrProvider},
+		"no keys":                  {func(p *issuer) { p.meta["jwks_uri"] = "" }, access.ErrProvider},
+		"userinfo by http":         {func(p *issuer) { p.meta["userinfo_endpoint"] = "http://idp.example/userinfo" }, access.ErrProvider},
 		"userinfo of another": {func(p *issuer) {
 			p.claims["groups"], p.info = nil, map[string]any{"sub": "eve", "groups": []string{"bosses"}}
 			delete(p.claims, "groups")

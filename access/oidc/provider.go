@@ -96,6 +96,7 @@ type found struct {
 	config   oauth2.Config
 	meta     struct {
 		EndSession string   `json:"end_session_endpoint"`
+		Keys       string   `json:"jwks_uri"`
 		SendsIss   bool     `json:"authorization_response_iss_parameter_supported"`
 		Auth       []string `json:"token_endpoint_auth_methods_supported"`
 	}
@@ -238,9 +239,14 @@ func (p *Provider) ask(ctx context.Context) (*found, error) {
 	if p.o.ClientSecret == "" || len(f.meta.Auth) > 0 && !slices.Contains(f.meta.Auth, "client_secret_basic") {
 		end.AuthStyle = oauth2.AuthStyleInParams
 	}
-	for _, address := range []string{end.AuthURL, end.TokenURL} {
+	// Who is on the way to any of them could say who somebody is, and what his
+	// groups are.
+	for what, address := range map[string]string{"authorization": end.AuthURL, "token": end.TokenURL, "jwks": f.meta.Keys, "userinfo": provider.UserInfoEndpoint()} {
+		if what == "userinfo" && address == "" {
+			continue // there is none
+		}
 		if u, err := url.Parse(address); err != nil || u.Scheme != "https" && !(u.Scheme == "http" && local(u.Hostname())) {
-			return nil, fmt.Errorf("read login provider's metadata: endpoint %q is not reached by https", address)
+			return nil, fmt.Errorf("read login provider's metadata: %s endpoint %q is not reached by https", what, address)
 		}
 	}
 	f.config = oauth2.Config{ClientID: p.o.ClientID, ClientSecret: p.o.ClientSecret, Endpoint: end, RedirectURL: p.o.RedirectURL,
