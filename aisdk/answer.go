@@ -7,15 +7,16 @@ import (
 	"strings"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/internal/chat"
 )
 
 // answered takes the answers in the assistant's message that the client gives
 // back. All are checked before one is recorded.
-func (h *Handler) answered(w http.ResponseWriter, r *http.Request, c *chat, m *message, newest *ringi.RunRow) error {
+func (h *Handler) answered(w http.ResponseWriter, r *http.Request, c *caller, m *message, newest *ringi.RunRow) error {
 	if newest == nil || m.ID != newest.ID {
-		return problemf(http.StatusConflict, "behind", "Only the newest answer can be gone on with. Nothing ran. Reload the chat.")
+		return chat.Problemf(http.StatusConflict, "behind", "Only the newest answer can be gone on with. Nothing ran. Reload the chat.")
 	}
-	v, err := h.view(r.Context(), c, newest.ID)
+	v, err := h.chat.View(r.Context(), &c.Caller, newest.ID)
 	if err != nil {
 		return err
 	}
@@ -26,32 +27,32 @@ func (h *Handler) answered(w http.ResponseWriter, r *http.Request, c *chat, m *m
 	for i, d := range decisions {
 		if _, err := h.o.Service.Decide(r.Context(), d); err != nil {
 			if i > 0 {
-				p := problemOf(err)
-				return &problem{p.status, p.code, p.text + " Other answers of this message were taken."}
+				p := chat.ProblemOf(err)
+				return &chat.Problem{Status: p.Status, Code: p.Code, Text: p.Text + " Other answers of this message were taken."}
 			}
 			return err
 		}
 	}
 	e := newEmitter(h, c)
 	e.load(m)
-	if len(decisions) == 0 && v.rests {
+	if len(decisions) == 0 && v.Rests {
 		probe := newEmitter(h, c)
 		probe.load(m)
-		probe.sync(v)
+		probe.Sync(v)
 		if len(probe.buf) == 0 {
 			// An answer to this would be asked for again and again.
-			return problemf(http.StatusConflict, "nothing_new", "There is nothing new in this message: %s.", standing(v))
+			return chat.Problemf(http.StatusConflict, "nothing_new", "There is nothing new in this message: %s.", standing(v))
 		}
 	}
-	h.runs.drive(newest.ID)
+	h.chat.Drive(newest.ID)
 	e.start(newest.ID)
 	h.follow(w, r, c, newest.ID, e)
 	return nil
 }
 
 // standing says how a run stands.
-func standing(v *view) string {
-	if v.row.Status.Waiting() {
+func standing(v *chat.View) string {
+	if v.Row.Status.Waiting() {
 		return "the answer waits for a decision"
 	}
 	return "the answer has ended"
@@ -59,11 +60,11 @@ func standing(v *view) string {
 
 // answers reads the decisions out of a message, and refuses a message that is
 // not what was sent.
-func (h *Handler) answers(c *chat, v *view, m *message) ([]ringi.Decision, error) {
-	calls := map[string]*call{}
-	for _, s := range v.steps {
-		for _, one := range s.calls {
-			calls[one.id] = one
+func (h *Handler) answers(c *caller, v *chat.View, m *message) ([]ringi.Decision, error) {
+	calls := map[string]*chat.Call{}
+	for _, s := range v.Steps {
+		for _, one := range s.Calls {
+			calls[one.ID] = one
 		}
 	}
 	var out []ringi.Decision
@@ -77,7 +78,7 @@ func (h *Handler) answers(c *chat, v *view, m *message) ([]ringi.Decision, error
 		if one == nil && p.State == "input-streaming" {
 			continue // of a turn that came to nothing
 		}
-		if one == nil || one.tool != tool {
+		if one == nil || one.Tool != tool {
 			return nil, errForged("it holds a call that was never made")
 		}
 		d, err := h.answer(c, one, p)
@@ -92,7 +93,7 @@ func (h *Handler) answers(c *chat, v *view, m *message) ([]ringi.Decision, error
 }
 
 // answer is the decision in one part; nil for none.
-func (h *Handler) answer(c *chat, one *call, p *part) (*ringi.Decision, error) {
+func (h *Handler) answer(c *caller, one *chat.Call, p *part) (*ringi.Decision, error) {
 	if p.Approval != nil && strings.HasPrefix(p.Approval.ID, "auto_") {
 		return nil, automaticEcho(one, p)
 	}
@@ -100,7 +101,7 @@ func (h *Handler) answer(c *chat, one *call, p *part) (*ringi.Decision, error) {
 	case "approval-responded":
 		return h.approvalAnswer(c, one, p)
 	case "output-available", "output-error":
-		if one.result != nil {
+		if one.Result != nil {
 			return nil, nil // the server's own stands
 		}
 		return h.resultAnswer(c, one, p)
@@ -110,40 +111,33 @@ func (h *Handler) answer(c *chat, one *call, p *part) (*ringi.Decision, error) {
 
 // automaticEcho refuses a part that turns an automatic answer round: it was
 // settled as it was made, and nobody decides it.
-func automaticEcho(one *call, p *part) error {
-	yes, ok := one.automatic()
-	if !ok || p.Approval.ID != autoID(one.id) || p.State == "approval-responded" && string(p.Approval.Approved) != boolText(yes) {
+func automaticEcho(one *chat.Call, p *part) error {
+	yes, ok := one.Automatic()
+	if !ok || p.Approval.ID != autoID(one.ID) || p.State == "approval-responded" && string(p.Approval.Approved) != chat.BoolText(yes) {
 		return errForged("an automatic answer is another in it")
 	}
 	return nil
 }
 
-func boolText(b bool) string {
-	if b {
-		return "true"
-	}
-	return "false"
-}
-
 // approvalAnswer is a person's yes or no. The digest comes out of the part, and
 // the part's own input is what its seal is held against.
-func (h *Handler) approvalAnswer(c *chat, one *call, p *part) (*ringi.Decision, error) {
+func (h *Handler) approvalAnswer(c *caller, one *chat.Call, p *part) (*ringi.Decision, error) {
 	if p.Approval == nil {
 		return nil, errForged("an answer names no approval")
 	}
 	said := string(p.Approval.Approved)
 	if said != "true" && said != "false" {
-		return nil, problemf(http.StatusBadRequest, "malformed", "An approval is true or false.")
+		return nil, chat.Problemf(http.StatusBadRequest, "malformed", "An approval is true or false.")
 	}
-	a := one.ask(p.Approval.ID)
+	a := one.Find(p.Approval.ID)
 	if a == nil {
 		return nil, errForged("an answer belongs to another call")
 	}
-	if yes, decided := a.approved(); decided || a.State != ringi.Pending {
-		if decided && boolText(yes) == said {
+	if yes, decided := a.Approved(); decided || a.State != ringi.Pending {
+		if decided && chat.BoolText(yes) == said {
 			return nil, nil // known: it was sent before, or somebody said the same
 		}
-		return nil, settled(a)
+		return nil, chat.Settled(a)
 	}
 	if a.Kind != ringi.KindApproval {
 		return nil, ringi.ErrAnswer
@@ -161,22 +155,9 @@ func (h *Handler) approvalAnswer(c *chat, one *call, p *part) (*ringi.Decision, 
 	return d, nil
 }
 
-// settled says why an answer comes too late.
-func settled(a *ask) error {
-	switch a.State {
-	case ringi.Expired:
-		return ringi.ErrExpired
-	case ringi.Withdrawn:
-		return ringi.ErrWithdrawn
-	case ringi.Stale:
-		return ringi.ErrStale
-	}
-	return problemf(http.StatusConflict, "decided", "Somebody else has decided this already, and not so.")
-}
-
 // resultAnswer is what a tool came to that the browser ran.
-func (h *Handler) resultAnswer(c *chat, one *call, p *part) (*ringi.Decision, error) {
-	a := one.newest()
+func (h *Handler) resultAnswer(c *caller, one *chat.Call, p *part) (*ringi.Decision, error) {
+	a := one.Newest()
 	if a == nil || a.Kind != ringi.KindResult || a.State != ringi.Pending {
 		return nil, errForged("it holds a result of a call that has none")
 	}
@@ -200,28 +181,18 @@ func (h *Handler) resultAnswer(c *chat, one *call, p *part) (*ringi.Decision, er
 
 // decision begins a decision: by whom, and with the digest of what he saw, which
 // is computed from what came back.
-func (h *Handler) decision(c *chat, one *call, a *ask, token, input string) (*ringi.Decision, error) {
-	if !a.here {
+func (h *Handler) decision(c *caller, one *chat.Call, a *chat.Ask, token, input string) (*ringi.Decision, error) {
+	if !a.Here {
 		return nil, ringi.ErrNotPermitted
 	}
-	digest, err := h.unseal(c.thread, token, sealed{a.ID, one.id, one.tool, input})
+	digest, err := h.chat.Unseal(c.Thread, token, a.Sealed(input))
 	if err != nil {
 		return nil, err
 	}
-	if !same(input, one.input) {
+	if !chat.Same(input, one.Input) {
 		return nil, ringi.ErrStale
 	}
-	return &ringi.Decision{RequestID: a.ID, Digest: digest, By: c.by, Channel: "chat"}, nil
-}
-
-// ask finds a request of a call.
-func (one *call) ask(id string) *ask {
-	for _, a := range one.asks {
-		if a.ID == id {
-			return a
-		}
-	}
-	return nil
+	return &ringi.Decision{RequestID: a.ID, Digest: digest, By: c.By, Channel: "chat"}, nil
 }
 
 // single is the body of POST /{id}/decisions: one part as it was shown, and the
@@ -237,9 +208,9 @@ type single struct {
 
 // decide records one answer and says how its request stands. The stream that
 // follows is the client's to ask for.
-func (h *Handler) decide(w http.ResponseWriter, r *http.Request, c *chat) error {
+func (h *Handler) decide(w http.ResponseWriter, r *http.Request, c *caller) error {
 	var b single
-	if err := readBody(r, &b); err != nil {
+	if err := chat.ReadBody(r, &b); err != nil {
 		return err
 	}
 	d, run, err := h.single(r.Context(), c, &b)
@@ -250,20 +221,20 @@ func (h *Handler) decide(w http.ResponseWriter, r *http.Request, c *chat) error 
 	if err != nil {
 		return err
 	}
-	h.runs.drive(run)
+	h.chat.Drive(run)
 	w.Header().Set("Content-Type", "application/json")
 	return json.NewEncoder(w).Encode(map[string]any{"request": got.Request.ID, "state": got.Request.State, "remaining": got.Remaining})
 }
 
-func (h *Handler) single(ctx context.Context, c *chat, b *single) (*ringi.Decision, string, error) {
-	newest, err := h.newest(ctx, c)
+func (h *Handler) single(ctx context.Context, c *caller, b *single) (*ringi.Decision, string, error) {
+	newest, err := h.chat.Newest(ctx, &c.Caller)
 	if err != nil {
 		return nil, "", err
 	}
 	if newest == nil {
 		return nil, "", ringi.ErrNotFound
 	}
-	v, err := h.view(ctx, c, newest.ID)
+	v, err := h.chat.View(ctx, &c.Caller, newest.ID)
 	if err != nil {
 		return nil, "", err
 	}
@@ -278,24 +249,24 @@ func (h *Handler) single(ctx context.Context, c *chat, b *single) (*ringi.Decisi
 			return nil, "", err
 		}
 	}
-	a := v.asks[id]
+	a := v.Asks[id]
 	switch {
-	case a == nil || a.call == nil:
+	case a == nil || a.Made == nil:
 		return nil, "", ringi.ErrNotFound
 	case a.State != ringi.Pending:
-		return nil, "", settled(a)
-	case !a.here:
+		return nil, "", chat.Settled(a)
+	case !a.Here:
 		return nil, "", ringi.ErrNotPermitted
 	case !a.Allows(b.Answer):
 		return nil, "", ringi.ErrAnswer
-	case !same(shown, a.shown()):
+	case !chat.Same(shown, a.Shown()):
 		return nil, "", ringi.ErrStale
 	}
-	digest, err := h.unseal(c.thread, token, sealed{a.ID, a.Call.ID, a.Call.Tool, shown})
+	digest, err := h.chat.Unseal(c.Thread, token, a.Sealed(shown))
 	if err != nil {
 		return nil, "", err
 	}
-	d := &ringi.Decision{RequestID: a.ID, Digest: digest, Answer: b.Answer, Reason: b.Reason, Result: string(b.Result), By: c.by, Channel: "chat"}
+	d := &ringi.Decision{RequestID: a.ID, Digest: digest, Answer: b.Answer, Reason: b.Reason, Result: string(b.Result), By: c.By, Channel: "chat"}
 	switch b.Answer {
 	case ringi.Fill:
 		d.Input, d.AndApprove = string(b.Values), true
@@ -303,14 +274,6 @@ func (h *Handler) single(ctx context.Context, c *chat, b *single) (*ringi.Decisi
 		d.Input, d.AndApprove = string(b.Input), true
 	}
 	return d, newest.ID, nil
-}
-
-// shown is the text that a request's seal is over.
-func (a *ask) shown() string {
-	if typed(a.Kind) {
-		return typedShown(a.call.input, string(a.InputSchema))
-	}
-	return a.call.input
 }
 
 // typedPart reads a data-ringi-request part that came back.
@@ -322,7 +285,7 @@ func typedPart(p *part) (id, token, shown string, err error) {
 		Schema  json.RawMessage `json:"schema"`
 	}
 	if err := json.Unmarshal(p.Data, &d); err != nil {
-		return "", "", "", problemf(http.StatusBadRequest, "malformed", "The part could not be read.")
+		return "", "", "", chat.Problemf(http.StatusBadRequest, "malformed", "The part could not be read.")
 	}
-	return d.Request, d.Seal, typedShown(string(d.Input), string(d.Schema)), nil
+	return d.Request, d.Seal, chat.TypedShown(string(d.Input), string(d.Schema)), nil
 }

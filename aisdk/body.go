@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/ringi-dev/ringi/internal/chat"
 )
 
 // body is what a client posts. All but the newest user message and the answers in
@@ -92,7 +94,7 @@ func (e *emitter) load(m *message) {
 				Here  bool   `json:"here"`
 			}
 			if json.Unmarshal(p.Data, &d) == nil {
-				e.data[p.ID] = d.State + boolText(d.Here)
+				e.data[p.ID] = d.State + chat.BoolText(d.Here)
 			}
 		}
 		if _, ok := p.tool(); !ok || p.ToolCallID == "" {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/internal/chat"
 	"github.com/ringi-dev/ringi/internal/strictjson"
 	"github.com/ringi-dev/ringi/live"
 )
@@ -15,7 +16,7 @@ import (
 // was sent since.
 type emitter struct {
 	h   *Handler
-	c   *chat
+	c   *caller
 	buf []byte // chunks that are to be sent
 
 	steps  int    // that the client has begun
@@ -41,7 +42,7 @@ type had struct {
 	over           bool
 }
 
-func newEmitter(h *Handler, c *chat) *emitter {
+func newEmitter(h *Handler, c *caller) *emitter {
 	return &emitter{h: h, c: c, calls: map[string]*had{}, data: map[string]string{}, livePiece: -1}
 }
 
@@ -52,6 +53,13 @@ func (e *emitter) call(id string) *had {
 		e.calls[id] = x
 	}
 	return x
+}
+
+// Take implements chat.Emitter.
+func (e *emitter) Take() ([]byte, error) {
+	b := e.buf
+	e.buf = e.buf[:0]
+	return b, nil
 }
 
 // chunk begins a chunk of a type; end ends it.
@@ -73,17 +81,17 @@ func (e *emitter) raw(name, value string) {
 func (e *emitter) start(runID string) {
 	e.chunk("start")
 	e.field("messageId", runID)
-	e.raw("messageMetadata", metadata(e.c.thread, runID))
+	e.raw("messageMetadata", metadata(e.c.Thread, runID))
 	e.end()
 }
 
 func metadata(thread, runID string) string {
-	return `{"ringi":{"thread":` + quote(thread) + `,"run":` + quote(runID) + `}}`
+	return `{"ringi":{"thread":` + chat.Quote(thread) + `,"run":` + chat.Quote(runID) + `}}`
 }
 
-// sync sends what the view has and the client has not.
-func (e *emitter) sync(v *view) {
-	for i, s := range v.steps {
+// Sync implements chat.Emitter: it sends what the view has and the client has not.
+func (e *emitter) Sync(v *chat.View) {
+	for i, s := range v.Steps {
 		n := i + 1
 		if n > e.steps {
 			e.beginStep(n)
@@ -92,13 +100,13 @@ func (e *emitter) sync(v *view) {
 			e.syncText(s)
 		}
 		e.done = max(e.done, n)
-		for _, one := range s.calls {
+		for _, one := range s.Calls {
 			e.syncCall(one)
 		}
-		for _, one := range s.calls {
+		for _, one := range s.Calls {
 			e.syncDenial(s, one)
 		}
-		for _, one := range s.calls {
+		for _, one := range s.Calls {
 			e.syncResult(one)
 		}
 	}
@@ -171,22 +179,22 @@ func (e *emitter) takeBack() {
 }
 
 // syncText makes the text of a step whole.
-func (e *emitter) syncText(s *step) {
-	rest, ok := strings.CutPrefix(s.text, string(e.text))
+func (e *emitter) syncText(s *chat.Step) {
+	rest, ok := strings.CutPrefix(s.Text, string(e.text))
 	if !ok {
 		e.takeBack()
-		rest = s.text
+		rest = s.Text
 	}
 	if rest != "" {
 		e.say("text", rest, false)
 	}
-	e.text = append(e.text[:0], s.text...)
+	e.text = append(e.text[:0], s.Text...)
 	e.endPart()
 }
 
-// live sends what the model says in the open turn.
-func (e *emitter) live(v *view, frags []live.Fragment, st live.State) {
-	if !st.Open || st.Step <= len(v.steps) {
+// Live implements chat.Emitter: it sends what the model says in the open turn.
+func (e *emitter) Live(v *chat.View, frags []live.Fragment, st live.State) {
+	if !st.Open || st.Step <= len(v.Steps) {
 		return
 	}
 	if st.Step != e.liveStep || st.Attempt != e.liveAttempt {
@@ -204,7 +212,7 @@ func (e *emitter) live(v *view, frags []live.Fragment, st live.State) {
 		switch {
 		case f.Kind == ringi.EventInputDelta:
 			e.beginInput(f.Call, f.Tool)
-		case v.quiet || f.Text == "":
+		case v.Quiet || f.Text == "":
 		case f.Kind == ringi.EventTextDelta:
 			e.say("text", f.Text, fresh)
 			e.text = append(e.text, f.Text...)
@@ -229,85 +237,67 @@ func (e *emitter) beginInput(id, tool string) {
 }
 
 // syncCall sends a call, what is asked about it and what was answered.
-func (e *emitter) syncCall(one *call) {
-	x := e.call(one.id)
+func (e *emitter) syncCall(one *chat.Call) {
+	x := e.call(one.ID)
 	if x.over {
 		return
 	}
-	if r := one.result; r != nil && r.Outcome == ringi.OutcomeInvalid && !x.input {
+	if r := one.Result; r != nil && r.Outcome == ringi.OutcomeInvalid && !x.input {
 		e.chunk("tool-input-error")
-		e.field("toolCallId", one.id)
-		e.field("toolName", one.tool)
-		e.raw("input", one.shownInput())
-		e.field("errorText", one.shownFailure())
+		e.field("toolCallId", one.ID)
+		e.field("toolName", one.Tool)
+		e.raw("input", one.ShownInput())
+		e.field("errorText", one.ShownFailure())
 		e.end()
 		x.over = true
 		return
 	}
-	a := one.newest()
+	a := one.Newest()
 	e.input(one, a, x)
 	if a == nil {
-		if one.result != nil || one.judged.Asks == "" {
+		if one.Result != nil || one.Judged.Asks == "" {
 			e.automatic(one, x)
 		}
 		return
 	}
 	e.asked(one, a, x)
-	for _, b := range one.asks {
+	for _, b := range one.Asks {
 		e.request(b)
 	}
 }
 
 // input sends a call's input, and again where a person changed it. A call that
 // the browser runs is sent once it may: the browser runs what it gets.
-func (e *emitter) input(one *call, a *ask, x *had) {
-	shown := one.shownInput()
-	mine := a != nil && a.Kind == ringi.KindResult && a.here
-	if one.judged.Asks == ringi.KindResult && !mine && one.result == nil {
-		e.beginInput(one.id, one.tool)
+func (e *emitter) input(one *chat.Call, a *chat.Ask, x *had) {
+	shown := one.ShownInput()
+	mine := a != nil && a.Kind == ringi.KindResult && a.Here
+	if one.Judged.Asks == ringi.KindResult && !mine && one.Result == nil {
+		e.beginInput(one.ID, one.Tool)
 		return
 	}
-	if x.input && (same(x.shown, shown) || x.responded) {
+	if x.input && (chat.Same(x.shown, shown) || x.responded) {
 		return
 	}
 	e.chunk("tool-input-available")
-	e.field("toolCallId", one.id)
-	e.field("toolName", one.tool)
+	e.field("toolCallId", one.ID)
+	e.field("toolName", one.Tool)
 	e.raw("input", shown)
 	if mine {
-		e.raw("providerMetadata", `{"ringi":{"request":`+quote(a.ID)+`,"seal":`+quote(a.seal)+`}}`)
+		e.raw("providerMetadata", `{"ringi":{"request":`+chat.Quote(a.ID)+`,"seal":`+chat.Quote(a.Seal)+`}}`)
 	}
 	e.end()
 	x.started, x.input, x.shown, x.request = true, true, shown, ""
 }
 
 // automatic sends what policy answered by itself.
-func (e *emitter) automatic(one *call, x *had) {
-	yes, ok := one.automatic()
+func (e *emitter) automatic(one *chat.Call, x *had) {
+	yes, ok := one.Automatic()
 	if !ok || x.request != "" || e.c.sdk < 7 {
 		return
 	}
-	x.request, x.responded = autoID(one.id), true
-	e.approvalRequest(x.request, one.id, "", true)
-	e.approvalResponse(x.request, yes, one.autoReason())
-}
-
-// automatic says what policy answered; ok is false where it left the call alone.
-func (one *call) automatic() (yes, ok bool) {
-	switch {
-	case one.judged.Verdict.Status == ringi.Approved:
-		return true, true
-	case one.result != nil && one.result.Outcome == ringi.OutcomeDenied && len(one.asks) == 0:
-		return false, true
-	}
-	return false, false
-}
-
-func (one *call) autoReason() string {
-	if !one.open {
-		return ""
-	}
-	return one.judged.Verdict.Reason
+	x.request, x.responded = autoID(one.ID), true
+	e.approvalRequest(x.request, one.ID, "", true)
+	e.approvalResponse(x.request, yes, one.AutoReason())
 }
 
 // autoID names an automatic approval. It is no request: nobody decides it.
@@ -338,29 +328,29 @@ func (e *emitter) approvalResponse(id string, yes bool, reason string) {
 
 // asked sends the approval that stands for a call: as a question to who may
 // answer here, as an answer to everybody once it is given.
-func (e *emitter) asked(one *call, a *ask, x *had) {
+func (e *emitter) asked(one *chat.Call, a *chat.Ask, x *had) {
 	if a.Kind != ringi.KindApproval {
 		return
 	}
-	yes, decided := a.approved()
+	yes, decided := a.Approved()
 	switch {
-	case a.here && x.request != a.ID:
-		e.approvalRequest(a.ID, one.id, a.seal, false)
+	case a.Here && x.request != a.ID:
+		e.approvalRequest(a.ID, one.ID, a.Seal, false)
 		x.request, x.responded = a.ID, false
 	case !decided || x.request == a.ID && x.responded || e.c.sdk < 7:
 	default:
 		if x.request != a.ID {
-			e.approvalRequest(a.ID, one.id, "", false)
+			e.approvalRequest(a.ID, one.ID, "", false)
 		}
-		e.approvalResponse(a.ID, yes, a.reason())
+		e.approvalResponse(a.ID, yes, a.Said())
 		x.request, x.responded = a.ID, true
 	}
 }
 
 // request sends what the SDK has no part for: until when a request waits, where
 // else it is decided, what it wants typed.
-func (e *emitter) request(a *ask) {
-	state := a.stands() + strconv.FormatBool(a.here)
+func (e *emitter) request(a *chat.Ask) {
+	state := a.Stands() + strconv.FormatBool(a.Here)
 	if e.data[a.ID] == state || e.data[a.ID] == "" && a.State == ringi.Stale {
 		return
 	}
@@ -371,17 +361,8 @@ func (e *emitter) request(a *ask) {
 	e.end()
 }
 
-// stands is a request's state as the chat tells it: an approval that was used is
-// one.
-func (a *ask) stands() string {
-	if a.State == ringi.Spent {
-		return string(ringi.Granted)
-	}
-	return string(a.State)
-}
-
 // requestData is the data of a data-ringi-request part.
-func (h *Handler) requestData(a *ask) string {
+func (h *Handler) requestData(a *chat.Ask) string {
 	b := append([]byte(nil), `{"request":`...)
 	b = strictjson.AppendString(b, a.ID)
 	field := func(name, text string) {
@@ -393,17 +374,17 @@ func (h *Handler) requestData(a *ask) string {
 	field("toolCallId", a.Call.ID)
 	field("tool", a.Call.Tool)
 	field("kind", string(a.Kind))
-	field("state", a.stands())
-	b = append(b, `,"here":`+strconv.FormatBool(a.here)...)
-	field("expiresAt", unix(a.ExpiresAt))
+	field("state", a.Stands())
+	b = append(b, `,"here":`+strconv.FormatBool(a.Here)...)
+	field("expiresAt", chat.Unix(a.ExpiresAt))
 	if h.o.Link != nil && a.State.Open() {
 		field("link", h.o.Link(a.ID))
 	}
-	if a.here && typed(a.Kind) {
-		b = append(b, `,"input":`+cmp.Or(a.call.input, "{}")+`,"schema":`+cmp.Or(string(a.InputSchema), "{}")...)
-		field("seal", a.seal)
+	if a.Here && chat.Typed(a.Kind) {
+		b = append(b, `,"input":`+cmp.Or(a.Made.Input, "{}")+`,"schema":`+cmp.Or(string(a.InputSchema), "{}")...)
+		field("seal", a.Seal)
 	}
-	if a.here && a.Preview != nil {
+	if a.Here && a.Preview != nil {
 		field("preview", a.Preview.Text)
 	}
 	return string(append(b, '}'))
@@ -411,54 +392,54 @@ func (h *Handler) requestData(a *ask) string {
 
 // syncDenial says that a call was denied, once its turn is over: the SDK's own
 // predicate (7.0.77) takes a denied sibling for an unanswered one.
-func (e *emitter) syncDenial(s *step, one *call) {
-	x := e.call(one.id)
-	if x.over || one.result == nil || one.result.Outcome != ringi.OutcomeDenied || !x.responded {
+func (e *emitter) syncDenial(s *chat.Step, one *chat.Call) {
+	x := e.call(one.ID)
+	if x.over || one.Result == nil || one.Result.Outcome != ringi.OutcomeDenied || !x.responded {
 		return
 	}
-	if !s.closed && e.c.sdk >= 7 {
+	if !s.Closed && e.c.sdk >= 7 {
 		return
 	}
 	e.chunk("tool-output-denied")
-	e.field("toolCallId", one.id)
+	e.field("toolCallId", one.ID)
 	e.end()
 	x.over = true
 }
 
 // syncResult sends what came of a call.
-func (e *emitter) syncResult(one *call) {
-	x, r := e.call(one.id), one.result
+func (e *emitter) syncResult(one *chat.Call) {
+	x, r := e.call(one.ID), one.Result
 	if x.over || r == nil || r.Outcome == ringi.OutcomeDenied && x.responded {
 		return
 	}
 	if r.Outcome == ringi.OutcomeOK || r.Outcome == ringi.OutcomeResponded {
 		e.chunk("tool-output-available")
-		e.field("toolCallId", one.id)
-		e.raw("output", one.shownOutput())
+		e.field("toolCallId", one.ID)
+		e.raw("output", one.ShownOutput())
 	} else {
 		e.chunk("tool-output-error")
-		e.field("toolCallId", one.id)
-		e.field("errorText", one.shownFailure())
+		e.field("toolCallId", one.ID)
+		e.field("errorText", one.ShownFailure())
 	}
 	e.end()
 	x.over = true
 }
 
-// finish ends a stream: the run has ended, or waits.
-func (e *emitter) finish(v *view) {
+// Finish implements chat.Emitter: it ends a stream: the run has ended, or waits.
+func (e *emitter) Finish(v *chat.View) {
 	e.endStep()
 	switch {
-	case v.row.Status == ringi.Failed:
+	case v.Row.Status == ringi.Failed:
 		text := "An error occurred."
 		if e.h.o.ErrorText != nil {
-			text = e.h.o.ErrorText(v.row.Reason)
+			text = e.h.o.ErrorText(v.Row.Reason)
 		}
 		e.chunk("error")
 		e.field("errorText", text)
-	case v.row.Status == ringi.Cancelled:
+	case v.Row.Status == ringi.Cancelled:
 		e.chunk("abort")
 		e.field("reason", "stopped")
-	case v.row.Status == ringi.Completed && v.row.Reason == ringi.ReasonCompleted:
+	case v.Row.Status == ringi.Completed && v.Row.Reason == ringi.ReasonCompleted:
 		e.chunk("finish")
 		e.field("finishReason", "stop")
 	default:

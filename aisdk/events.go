@@ -7,19 +7,20 @@ import (
 	"time"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/internal/chat"
 	"github.com/ringi-dev/ringi/live"
 )
 
 // events tells a page that something was decided elsewhere (settled), or that the
 // chat has gone on (changed); it then asks for the stream. The first event,
 // ready, says that all later ones will come.
-func (h *Handler) events(w http.ResponseWriter, r *http.Request, c *chat) error {
-	l := &listening{h: h, c: c, r: r, known: time.Now()}
+func (h *Handler) events(w http.ResponseWriter, r *http.Request, c *caller) error {
+	l := &listening{h: h, c: c}
 	if err := l.look(r.Context(), nil); err != nil {
 		return err
 	}
-	l.s = open(w)
-	defer l.s.close()
+	l.s = chat.Open(w)
+	defer l.s.Close()
 	w.WriteHeader(http.StatusOK)
 	defer l.leave()
 	if err := l.all(r.Context()); err != nil && r.Context().Err() == nil {
@@ -29,15 +30,13 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request, c *chat) error 
 }
 
 type listening struct {
-	h     *Handler
-	c     *chat
-	r     *http.Request
-	s     *sink
-	run   string
-	seq   int64
-	open  map[string]bool // requests that wait
-	feed  *live.Follower
-	known time.Time // when Who was asked
+	h    *Handler
+	c    *caller
+	s    *chat.Sink
+	run  string
+	seq  int64
+	open map[string]bool // requests that wait
+	feed *live.Follower
 }
 
 func (l *listening) leave() {
@@ -47,7 +46,7 @@ func (l *listening) leave() {
 }
 
 func (l *listening) all(ctx context.Context) error {
-	if err := l.s.send([]byte("retry: 3000\n\nevent: ready\ndata: {}\n\n")); err != nil {
+	if err := l.s.Send([]byte("retry: 3000\n\nevent: ready\ndata: {}\n\n")); err != nil {
 		return err
 	}
 	timer := time.NewTimer(l.h.o.Look)
@@ -62,25 +61,22 @@ func (l *listening) all(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-l.h.o.Done:
-			return errStopping
+			return chat.ErrStopping
 		case <-bell:
 			if _, st := l.feed.Read(nil); st.Seq <= l.seq {
 				continue // deltas
 			}
 		case <-timer.C:
 		}
-		if err := l.h.still(l.r, l.c, &l.known); err != nil {
-			return err
-		}
 		var out []byte
 		if err := l.look(ctx, &out); err != nil {
 			return err
 		}
-		if len(out) == 0 && time.Since(l.s.silent) > l.h.o.Heartbeat {
+		if len(out) == 0 && time.Since(l.s.Silent) > l.h.o.Heartbeat {
 			out = []byte(": still here\n\n")
 		}
 		if len(out) > 0 {
-			if err := l.s.send(out); err != nil {
+			if err := l.s.Send(out); err != nil {
 				return err
 			}
 		}
@@ -90,11 +86,11 @@ func (l *listening) all(ctx context.Context) error {
 // look compares the chat with what it was, and says what is new; out is nil the
 // first time.
 func (l *listening) look(ctx context.Context, out *[]byte) error {
-	row, err := l.h.newest(ctx, l.c)
+	row, err := l.h.chat.Newest(ctx, &l.c.Caller)
 	if err != nil || row == nil || row.ID == l.run && row.Seq == l.seq {
 		return err
 	}
-	page, err := l.h.o.Service.Requests(ctx, ringi.RequestQuery{RunID: row.ID, State: states, Limit: 1000})
+	page, err := l.h.o.Service.Requests(ctx, ringi.RequestQuery{RunID: row.ID, State: chat.States, Limit: 1000})
 	if err != nil {
 		return err
 	}
@@ -102,12 +98,12 @@ func (l *listening) look(ctx context.Context, out *[]byte) error {
 	for _, r := range page.Requests {
 		open[r.ID] = r.State == ringi.Pending
 		if out != nil && l.open[r.ID] && r.State != ringi.Pending {
-			l.h.seen.hint(l.c.thread, l.h.o.Now())
-			*out = append(*out, "event: settled\nid: "+strconv.FormatInt(row.Seq, 10)+"\ndata: {\"request\":"+quote(r.ID)+",\"state\":"+quote(string(r.State))+"}\n\n"...)
+			l.h.seen.hint(l.c.Thread, l.h.o.Now())
+			*out = append(*out, "event: settled\nid: "+strconv.FormatInt(row.Seq, 10)+"\ndata: {\"request\":"+chat.Quote(r.ID)+",\"state\":"+chat.Quote(string(r.State))+"}\n\n"...)
 		}
 	}
 	if out != nil && (row.ID != l.run || row.Status.Final()) {
-		*out = append(*out, "event: changed\ndata: {\"run\":"+quote(row.ID)+",\"status\":"+quote(string(row.Status))+"}\n\n"...)
+		*out = append(*out, "event: changed\ndata: {\"run\":"+chat.Quote(row.ID)+",\"status\":"+chat.Quote(string(row.Status))+"}\n\n"...)
 	}
 	if row.ID != l.run {
 		l.leave()

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/internal/chat"
 	"github.com/ringi-dev/ringi/live"
 )
 
@@ -69,56 +68,29 @@ type Options struct {
 // Handler serves a chat. Make one with [New]; it is safe for goroutines.
 type Handler struct {
 	o    Options
+	chat *chat.Server
 	mux  *http.ServeMux
 	seen seen
-	runs drivers
-	open openStreams
 }
 
 // New makes a chat's handler. Mount it with http.StripPrefix where it does not
 // stand at the root.
 func New(o Options) (*Handler, error) {
-	if o.Service == nil || o.Who == nil {
-		return nil, errors.New("make chat: service and who are needed")
-	}
 	if o.SDK == 0 {
 		o.SDK = 7
 	}
 	if o.SDK != 6 && o.SDK != 7 {
 		return nil, errors.New("make chat: SDK is 6 or 7")
 	}
-	if n := len(o.Key); n > 0 && n < 32 {
-		return nil, errors.New("make chat: a key has 32 bytes or more")
+	s, err := chat.New(chat.Options{Service: o.Service, Agent: o.Agent, Who: o.Who, Feed: o.Feed, Resume: o.Resume, Origins: o.Origins, Headers: ", Ringi-AI-SDK",
+		Open: o.Open, MayDecide: o.MayDecide, Key: o.Key, MaxBody: o.MaxBody, MaxStreams: o.MaxStreams, Heartbeat: o.Heartbeat, Look: o.Look, Now: o.Now,
+		Done: o.Done, Logger: o.Logger})
+	if err != nil {
+		return nil, err
 	}
-	for _, origin := range o.Origins {
-		if scheme, host, ok := strings.Cut(origin, "://"); !ok || scheme != "https" && scheme != "http" || host == "" || strings.ContainsAny(host, "/*?#") {
-			return nil, errors.New("make chat: an origin is like https://shop.example, nothing behind it")
-		}
-	}
-	o.Origins = slices.Clone(o.Origins)
-	if o.MaxBody <= 0 {
-		o.MaxBody = 8 << 20
-	}
-	if o.MaxStreams <= 0 {
-		o.MaxStreams = 32
-	}
-	if o.Heartbeat <= 0 {
-		o.Heartbeat = 15 * time.Second
-	}
-	if o.Look <= 0 {
-		o.Look = 250 * time.Millisecond
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Feed == nil {
-		o.Feed = &live.Feed{}
-	}
-	h := &Handler{o: o, mux: http.NewServeMux()}
-	h.runs.h = h
+	// What was left out is filled in there.
+	o.Feed, o.Heartbeat, o.Look, o.Now, o.Logger = s.Feed, s.Heartbeat, s.Look, s.Now, s.Logger
+	h := &Handler{o: o, chat: s, mux: http.NewServeMux()}
 	h.routes()
 	return h, nil
 }
@@ -132,3 +104,8 @@ func (h *Handler) routes() {
 	h.mux.HandleFunc("POST /{id}/decisions", h.as(h.decide))
 	h.mux.HandleFunc("POST /{id}/stop", h.as(h.stop))
 }
+
+// Close waits for the runs that the handler goes on with (Options.Resume): it
+// takes no new ones. Where ctx ends first, what runs is left to whoever comes
+// next.
+func (h *Handler) Close(ctx context.Context) error { return h.chat.Close(ctx) }

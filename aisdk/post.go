@@ -7,25 +7,26 @@ import (
 	"strings"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/internal/chat"
 )
 
 // post takes a new message, answers, or the wish for another answer, and streams
 // what comes of it.
-func (h *Handler) post(w http.ResponseWriter, r *http.Request, c *chat) error {
+func (h *Handler) post(w http.ResponseWriter, r *http.Request, c *caller) error {
 	var b body
-	if err := readBody(r, &b); err != nil {
+	if err := chat.ReadBody(r, &b); err != nil {
 		return err
 	}
-	if c.id == "" || b.ID != "" {
-		if err := h.name(c, b.ID); err != nil {
+	if c.ID == "" || b.ID != "" {
+		if err := h.chat.Name(&c.Caller, b.ID); err != nil {
 			return err
 		}
 	}
 	last := b.last()
 	if last == nil {
-		return problemf(http.StatusBadRequest, "malformed", "There is no message in the body.")
+		return chat.Problemf(http.StatusBadRequest, "malformed", "There is no message in the body.")
 	}
-	newest, err := h.newest(r.Context(), c)
+	newest, err := h.chat.Newest(r.Context(), &c.Caller)
 	if err != nil {
 		return err
 	}
@@ -36,27 +37,18 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, c *chat) error {
 	case b.Trigger == "regenerate-message":
 		return h.again(w, r, c, &b, newest)
 	case b.Trigger != "" && b.Trigger != "submit-message":
-		return problemf(http.StatusBadRequest, "trigger", "This trigger is unknown.")
+		return chat.Problemf(http.StatusBadRequest, "trigger", "This trigger is unknown.")
 	case last.Role == "user":
 		return h.said(w, r, c, &b, newest)
 	case last.Role == "assistant":
 		return h.answered(w, r, c, last, newest)
 	}
-	return problemf(http.StatusBadRequest, "role", "The last message is the user's, or the assistant's with answers in it.")
-}
-
-// newest is the chat's newest run; nil where there is none.
-func (h *Handler) newest(ctx context.Context, c *chat) (*ringi.RunRow, error) {
-	rows, err := h.o.Service.Runs(ctx, ringi.RunQuery{Thread: c.thread, Limit: 1})
-	if err != nil || len(rows) == 0 {
-		return nil, err
-	}
-	return &rows[0], nil
+	return chat.Problemf(http.StatusBadRequest, "role", "The last message is the user's, or the assistant's with answers in it.")
 }
 
 // known refuses a history that names an approval of another chat, or one that
 // never was: it was put together by somebody.
-func (h *Handler) known(ctx context.Context, c *chat, b *body) error {
+func (h *Handler) known(ctx context.Context, c *caller, b *body) error {
 	mine := map[string]bool{}
 	read := false
 	for _, m := range b.Messages {
@@ -87,9 +79,9 @@ func (h *Handler) known(ctx context.Context, c *chat, b *body) error {
 	return nil
 }
 
-func (h *Handler) requests(ctx context.Context, c *chat, mine map[string]bool) error {
+func (h *Handler) requests(ctx context.Context, c *caller, mine map[string]bool) error {
 	for after := ""; ; {
-		page, err := h.o.Service.Requests(ctx, ringi.RequestQuery{Thread: c.thread, State: states, Limit: 1000, After: after})
+		page, err := h.o.Service.Requests(ctx, ringi.RequestQuery{Thread: c.Thread, State: chat.States, Limit: 1000, After: after})
 		if err != nil {
 			return err
 		}
@@ -103,17 +95,17 @@ func (h *Handler) requests(ctx context.Context, c *chat, mine map[string]bool) e
 }
 
 func errForged(why string) error {
-	return problemf(http.StatusConflict, "history", "This history is not what the server sent: %s. Nothing ran. Reload the chat.", why)
+	return chat.Problemf(http.StatusConflict, "history", "This history is not what the server sent: %s. Nothing ran. Reload the chat.", why)
 }
 
 // said starts a run for a new user message.
-func (h *Handler) said(w http.ResponseWriter, r *http.Request, c *chat, b *body, newest *ringi.RunRow) error {
+func (h *Handler) said(w http.ResponseWriter, r *http.Request, c *caller, b *body, newest *ringi.RunRow) error {
 	text, err := said(b.last())
 	if err != nil {
 		return err
 	}
 	if newest != nil && b.answered() != newest.ID {
-		return problemf(http.StatusConflict, "behind", "The chat has gone on, or this message was sent before. Nothing ran. Reload the chat.")
+		return chat.Problemf(http.StatusConflict, "behind", "The chat has gone on, or this message was sent before. Nothing ran. Reload the chat.")
 	}
 	return h.begin(w, r, c, text)
 }
@@ -123,45 +115,45 @@ func said(m *message) (string, error) {
 	var text []string
 	for _, p := range m.Parts {
 		if p.Type != "text" {
-			return "", problemf(http.StatusUnprocessableEntity, "part", "A message holds text; %q cannot be taken.", p.Type)
+			return "", chat.Problemf(http.StatusUnprocessableEntity, "part", "A message holds text; %q cannot be taken.", p.Type)
 		}
 		text = append(text, p.Text)
 	}
 	all := strings.Join(text, "\n")
 	if strings.TrimSpace(all) == "" {
-		return "", problemf(http.StatusUnprocessableEntity, "empty", "The message is empty.")
+		return "", chat.Problemf(http.StatusUnprocessableEntity, "empty", "The message is empty.")
 	}
 	return all, nil
 }
 
 // again asks the model once more, with the user's own words as the server has
 // them. Nothing of the first answer is undone, and the model sees what it did.
-func (h *Handler) again(w http.ResponseWriter, r *http.Request, c *chat, b *body, newest *ringi.RunRow) error {
+func (h *Handler) again(w http.ResponseWriter, r *http.Request, c *caller, b *body, newest *ringi.RunRow) error {
 	switch last := b.last(); {
 	case newest == nil:
-		return problemf(http.StatusConflict, "behind", "There is no answer to give again.")
+		return chat.Problemf(http.StatusConflict, "behind", "There is no answer to give again.")
 	case last.Role != "user", b.answered() == newest.ID,
 		b.MessageID != "" && b.MessageID != newest.ID && b.MessageID != last.ID:
-		return problemf(http.StatusConflict, "behind", "Only the newest answer can be given again. Nothing ran. Reload the chat.")
+		return chat.Problemf(http.StatusConflict, "behind", "Only the newest answer can be given again. Nothing ran. Reload the chat.")
 	}
-	v, err := h.view(r.Context(), c, newest.ID)
+	v, err := h.chat.View(r.Context(), &c.Caller, newest.ID)
 	if err != nil {
 		return err
 	}
-	if len(v.users) == 0 {
-		return problemf(http.StatusConflict, "behind", "There is no message to answer again.")
+	if len(v.Users) == 0 {
+		return chat.Problemf(http.StatusConflict, "behind", "There is no message to answer again.")
 	}
-	return h.begin(w, r, c, strings.Join(v.users, "\n"))
+	return h.begin(w, r, c, strings.Join(v.Users, "\n"))
 }
 
 // begin starts a run and streams it.
-func (h *Handler) begin(w http.ResponseWriter, r *http.Request, c *chat, text string) error {
-	res, err := h.o.Service.Enqueue(r.Context(), ringi.RunStart{Thread: c.thread, Agent: h.o.Agent, By: c.by, WithdrawOpen: h.o.WithdrawOpen,
-		Messages: []ringi.Message{{Role: ringi.RoleUser, Text: text, Author: c.by.ID}}})
+func (h *Handler) begin(w http.ResponseWriter, r *http.Request, c *caller, text string) error {
+	res, err := h.o.Service.Enqueue(r.Context(), ringi.RunStart{Thread: c.Thread, Agent: h.o.Agent, By: c.By, WithdrawOpen: h.o.WithdrawOpen,
+		Messages: []ringi.Message{{Role: ringi.RoleUser, Text: text, Author: c.By.ID}}})
 	if err != nil {
 		return fmt.Errorf("start run of chat: %w", err)
 	}
-	h.runs.drive(res.RunID)
+	h.chat.Drive(res.RunID)
 	e := newEmitter(h, c)
 	e.start(res.RunID)
 	h.follow(w, r, c, res.RunID, e)
@@ -170,17 +162,9 @@ func (h *Handler) begin(w http.ResponseWriter, r *http.Request, c *chat, text st
 
 // stop ends the chat's run: what it waits for is withdrawn, a call in flight is
 // recorded first.
-func (h *Handler) stop(w http.ResponseWriter, r *http.Request, c *chat) error {
-	newest, err := h.newest(r.Context(), c)
-	if err != nil {
+func (h *Handler) stop(w http.ResponseWriter, r *http.Request, c *caller) error {
+	if err := h.chat.Stop(r.Context(), &c.Caller); err != nil {
 		return err
-	}
-	if newest != nil && !newest.Status.Final() {
-		err := h.o.Service.Cancel(r.Context(), newest.ID, c.by, "stopped by the user", false)
-		if err != nil && problemOf(err).code != "ended" {
-			return err
-		}
-		h.runs.drive(newest.ID)
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil

@@ -38,7 +38,8 @@ var may = map[string][]string{
 	"mcpclient":       {""},
 	"mcpgateway":      {""},
 	"live":            {""},
-	"aisdk":           {"", "live", "sign"}, // ClientJSON: what a client has read and written again
+	"aisdk":           {"", "live"},
+	"agui":            {"", "live"},
 	"aisdk/identity":  {""},
 	"inbox":           {"", "access", "notify"},
 	"notify":          {"", "access"},
@@ -52,6 +53,8 @@ var may = map[string][]string{
 	"internal/vendor": {""},
 	// The demo's agent is no leaf: it has tools and a model, as a user's program does.
 	"internal/backoffice": {""},
+	// What handlers for chats share is no leaf: it follows runs.
+	"internal/chat": {"", "live", "sign"}, // ClientJSON: what a client has read and written again
 	// Who sees what is no leaf: it asks who is asking.
 	"internal/sight": {"", "access"},
 }

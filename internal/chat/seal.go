@@ -1,4 +1,4 @@
-package aisdk
+package chat
 
 import (
 	"crypto/hmac"
@@ -16,30 +16,30 @@ import (
 	"github.com/ringi-dev/ringi/sign"
 )
 
-// sealed is what a part shows of a request, as far as an answer binds it.
-type sealed struct {
-	request, call, tool string
+// Sealed is what a part shows of a request, as far as an answer binds it.
+type Sealed struct {
+	Request, Call, Tool string
 	// shown is the JSON text of the input; for typed input of input and schema.
-	shown string
+	Shown string
 }
 
-// seal makes the token that goes out with a request and comes back with its
+// Seal makes the token that goes out with a request and comes back with its
 // answer: "r1." digest of the request "." sum over what was shown, which is
 // HMAC-SHA-256 with a key and SHA-256 without. It lets nothing run: it says what
 // its bearer was shown, and a decision still is its author's.
-func (h *Handler) seal(thread, digest string, s sealed) (string, error) {
-	shown, err := sign.ClientJSON(s.shown)
+func (h *Server) Seal(thread, digest string, s Sealed) (string, error) {
+	shown, err := sign.ClientJSON(s.Shown)
 	if err != nil {
 		return "", err
 	}
 	in := sha256.Sum256(shown)
-	b, err := json.Marshal([]string{"ringi-chat-v1", thread, s.request, s.call, s.tool, digest, base64.RawURLEncoding.EncodeToString(in[:])})
+	b, err := json.Marshal([]string{"ringi-chat-v1", thread, s.Request, s.Call, s.Tool, digest, base64.RawURLEncoding.EncodeToString(in[:])})
 	if err != nil {
 		return "", err
 	}
 	var sum []byte
-	if len(h.o.Key) > 0 {
-		mac := hmac.New(sha256.New, h.o.Key)
+	if len(h.Key) > 0 {
+		mac := hmac.New(sha256.New, h.Key)
 		mac.Write(b)
 		sum = mac.Sum(nil)
 	} else {
@@ -49,29 +49,29 @@ func (h *Handler) seal(thread, digest string, s sealed) (string, error) {
 	return "r1." + digest + "." + base64.RawURLEncoding.EncodeToString(sum), nil
 }
 
-// unseal gives the digest that a part carries, where the seal fits the part as it
+// Unseal gives the digest that a part carries, where the seal fits the part as it
 // came back. It asks no store.
-func (h *Handler) unseal(thread, token string, s sealed) (digest string, err error) {
+func (h *Server) Unseal(thread, token string, s Sealed) (digest string, err error) {
 	body, ok := strings.CutPrefix(token, "r1.")
 	at := strings.LastIndexByte(body, '.')
 	if !ok || at <= 0 {
 		return "", ringi.ErrStale
 	}
-	want, err := h.seal(thread, body[:at], s)
+	want, err := h.Seal(thread, body[:at], s)
 	if err != nil || !hmac.Equal([]byte(want), []byte(token)) {
 		return "", ringi.ErrStale
 	}
 	return body[:at], nil
 }
 
-// fits reports whether JavaScript reads a JSON text as what it says: every number
+// Fits reports whether JavaScript reads a JSON text as what it says: every number
 // is one that a double holds and prints (ECMAScript, Number::toString), and no
 // name is one that the SDK's parser refuses.
-func fits(text string) bool { return walk(text, true) }
+func Fits(text string) bool { return walk(text, true) }
 
-// harmless reports whether the SDK's parser takes a JSON text: a name that could
+// Harmless reports whether the SDK's parser takes a JSON text: a name that could
 // reach a prototype makes the whole chat fail there.
-func harmless(text string) bool { return walk(text, false) }
+func Harmless(text string) bool { return walk(text, false) }
 
 func walk(text string, numbers bool) bool {
 	dec := jsontext.NewDecoder(strings.NewReader(text))
@@ -123,8 +123,8 @@ func exact(number string) bool {
 	return ok && ok2 && wrote.Cmp(shows) == 0
 }
 
-// same reports whether a text that came back is the one that was shown.
-func same(came, shown string) bool {
+// Same reports whether a text that came back is the one that was shown.
+func Same(came, shown string) bool {
 	a, err := sign.ClientJSON(came)
 	if err != nil {
 		return false

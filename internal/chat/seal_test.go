@@ -1,4 +1,4 @@
-package aisdk
+package chat
 
 import (
 	"strings"
@@ -17,11 +17,11 @@ func TestS05_FitsJavaScript(t *testing.T) {
 		`{"__proto__":1}`: false, `{"a":{"constructor":{"prototype":1}}}`: false, `{"a":"__proto__"}`: true, `["__proto__"]`: true,
 		`{"a":1,"a":1}`: false, `{"a":1} {}`: false, `{"a":1`: false, ``: false, ` {"a" : 1} `: true,
 	} {
-		if got := fits(text); got != want {
+		if got := Fits(text); got != want {
 			t.Errorf("fits(%s) is %v", text, got)
 		}
 	}
-	if fits(`{"a":` + strings.Repeat("1", 200) + `}`) {
+	if Fits(`{"a":` + strings.Repeat("1", 200) + `}`) {
 		t.Error("a number of 200 digits fits")
 	}
 }
@@ -30,32 +30,32 @@ func TestS05_FitsJavaScript(t *testing.T) {
 func TestSeal_BindsWhatWasShown(t *testing.T) {
 	for name, key := range map[string]string{"with a key": strings.Repeat("k", 32), "without": ""} {
 		t.Run(name, func(t *testing.T) {
-			h := &Handler{o: Options{Key: []byte(key)}}
-			was := sealed{"req_1", "call_1", "pay", `{"to":"bob","amount":1.0}`}
-			token, err := h.seal("thr_1", "d1gest", was)
+			h := &Server{Options: Options{Key: []byte(key)}}
+			was := Sealed{"req_1", "call_1", "pay", `{"to":"bob","amount":1.0}`}
+			token, err := h.Seal("thr_1", "d1gest", was)
 			if err != nil {
 				t.Fatal(err)
 			}
 			came := was
-			came.shown = `{"amount":1,"to":"bob"}` // as a browser writes it
-			if digest, err := h.unseal("thr_1", token, came); err != nil || digest != "d1gest" {
+			came.Shown = `{"amount":1,"to":"bob"}` // as a browser writes it
+			if digest, err := h.Unseal("thr_1", token, came); err != nil || digest != "d1gest" {
 				t.Errorf("what came back: %q, %v", digest, err)
 			}
-			for what, s := range map[string]sealed{
-				"request": {"req_2", "call_1", "pay", was.shown}, "call": {"req_1", "call_2", "pay", was.shown},
-				"tool": {"req_1", "call_1", "look", was.shown}, "input": {"req_1", "call_1", "pay", `{"to":"bob","amount":2}`},
-				"no input": {"req_1", "call_1", "pay", ""}, "a border": {"req_1call", "_1", "pay", was.shown},
+			for what, s := range map[string]Sealed{
+				"request": {"req_2", "call_1", "pay", was.Shown}, "call": {"req_1", "call_2", "pay", was.Shown},
+				"tool": {"req_1", "call_1", "look", was.Shown}, "input": {"req_1", "call_1", "pay", `{"to":"bob","amount":2}`},
+				"no input": {"req_1", "call_1", "pay", ""}, "a border": {"req_1call", "_1", "pay", was.Shown},
 			} {
-				if _, err := h.unseal("thr_1", token, s); err == nil {
+				if _, err := h.Unseal("thr_1", token, s); err == nil {
 					t.Errorf("another %s is taken", what)
 				}
 			}
 			for what, token := range map[string]string{"none": "", "a cut one": token[:len(token)-2], "another digest": strings.Replace(token, "d1gest", "d2gest", 1), "a bare digest": "d1gest"} {
-				if _, err := h.unseal("thr_1", token, was); err == nil {
+				if _, err := h.Unseal("thr_1", token, was); err == nil {
 					t.Errorf("%s is taken", what)
 				}
 			}
-			if _, err := h.unseal("thr_2", token, was); err == nil {
+			if _, err := h.Unseal("thr_2", token, was); err == nil {
 				t.Error("another thread is taken")
 			}
 		})
@@ -69,17 +69,17 @@ func FuzzFits(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if !fits(text) {
+		if !Fits(text) {
 			return
 		}
 		once, err := sign.ClientJSON(text)
 		if err != nil {
 			t.Fatalf("%q fits and is no JSON: %v", text, err)
 		}
-		if !harmless(text) {
+		if !Harmless(text) {
 			t.Fatalf("%q fits and does harm", text)
 		}
-		if !fits(string(once)) || !same(string(once), text) {
+		if !Fits(string(once)) || !Same(string(once), text) {
 			t.Fatalf("%q comes back as %q", text, once)
 		}
 	})
