@@ -68,6 +68,9 @@ func (l *listening) all(ctx context.Context) error {
 			}
 		case <-timer.C:
 		}
+		if err := l.h.chat.Still(&l.c.Caller); err != nil {
+			return err
+		}
 		var out []byte
 		if err := l.look(ctx, &out); err != nil {
 			return err

@@ -97,6 +97,9 @@ func (f *following) all(ctx context.Context) error {
 	defer timer.Stop()
 	look := true
 	for {
+		if err := f.h.Still(f.c); err != nil {
+			return err
+		}
 		var st live.State
 		f.room, st = f.feed.Read(f.room[:0])
 		if look || f.v == nil || st.Seq > f.v.Seq {

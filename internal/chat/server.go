@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -148,6 +149,8 @@ type Caller struct {
 	By     ringi.Principal
 	ID     string // the client's own of the conversation
 	Thread string
+	r      *http.Request
+	known  time.Time // when Who was asked
 }
 
 // Identify says who sends a request.
@@ -159,7 +162,27 @@ func (h *Server) Identify(r *http.Request) (Caller, error) {
 		}
 		return Caller{}, Problemf(http.StatusUnauthorized, "unauthenticated", "Log in first.")
 	}
-	return Caller{By: by}, nil
+	return Caller{By: by, r: r, known: time.Now()}, nil
+}
+
+// stillAge is how long an open stream takes its reader's name for granted.
+const stillAge = time.Second
+
+// Still ends a stream whose reader would be refused by now: he has logged out,
+// was disabled, or his token is over.
+func (h *Server) Still(c *Caller) error {
+	if time.Since(c.known) < stillAge {
+		return nil
+	}
+	by, err := h.Who(c.r)
+	if err == nil && by.ID != c.By.ID {
+		err = ringi.ErrNoPrincipal
+	}
+	if err != nil {
+		return fmt.Errorf("ask again who reads: %w", err)
+	}
+	c.known = time.Now()
+	return nil
 }
 
 // Name says which of who speaks' chats is meant.
