@@ -39,7 +39,7 @@ func (h *Handler) answered(w http.ResponseWriter, r *http.Request, c *caller, m 
 		probe := newEmitter(h, c)
 		probe.load(m)
 		probe.Sync(v)
-		if len(probe.buf) == 0 {
+		if len(probe.Buf) == 0 {
 			// An answer to this would be asked for again and again.
 			return chat.Problemf(http.StatusConflict, "nothing_new", "There is nothing new in this message: %s.", standing(v))
 		}
@@ -267,6 +267,11 @@ func (h *Handler) single(ctx context.Context, c *caller, b *single) (*ringi.Deci
 		return nil, "", err
 	}
 	d := &ringi.Decision{RequestID: a.ID, Digest: digest, Answer: b.Answer, Reason: b.Reason, Result: string(b.Result), By: c.By, Channel: "chat"}
+	if b.Answer == ringi.Edit || b.Answer == ringi.Fill {
+		if err := chat.Proposed(a.Call.Tool, string(b.Values)+string(b.Input)); err != nil {
+			return nil, "", err
+		}
+	}
 	switch b.Answer {
 	case ringi.Fill:
 		d.Input, d.AndApprove = string(b.Values), true

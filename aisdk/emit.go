@@ -15,9 +15,9 @@ import (
 // holds. It knows what the client has: nothing, or what its message says, or what
 // was sent since.
 type emitter struct {
-	h   *Handler
-	c   *caller
-	buf []byte // chunks that are to be sent
+	h           *Handler
+	c           *caller
+	chat.Frames // chunks that are to be sent
 
 	steps  int    // that the client has begun
 	inStep bool   // the last of them was begun here
@@ -55,34 +55,11 @@ func (e *emitter) call(id string) *had {
 	return x
 }
 
-// Take implements chat.Emitter.
-func (e *emitter) Take() ([]byte, error) {
-	b := e.buf
-	e.buf = e.buf[:0]
-	return b, nil
-}
-
-// chunk begins a chunk of a type; end ends it.
-func (e *emitter) chunk(kind string) {
-	e.buf = append(append(append(e.buf, `data: {"type":"`...), kind...), '"')
-}
-func (e *emitter) end() { e.buf = append(e.buf, "}\n\n"...) }
-
-// field adds a member with a text, raw one with JSON.
-func (e *emitter) field(name, text string) {
-	e.buf = append(append(append(e.buf, `,"`...), name...), `":`...)
-	e.buf = strictjson.AppendString(e.buf, strings.ToValidUTF8(text, "\uFFFD"))
-}
-
-func (e *emitter) raw(name, value string) {
-	e.buf = append(append(append(append(e.buf, `,"`...), name...), `":`...), value...)
-}
-
 func (e *emitter) start(runID string) {
-	e.chunk("start")
-	e.field("messageId", runID)
-	e.raw("messageMetadata", metadata(e.c.Thread, runID))
-	e.end()
+	e.Begin("start")
+	e.Field("messageId", runID)
+	e.Raw("messageMetadata", metadata(e.c.Thread, runID))
+	e.End()
 }
 
 func metadata(thread, runID string) string {
@@ -114,16 +91,16 @@ func (e *emitter) Sync(v *chat.View) {
 
 func (e *emitter) beginStep(n int) {
 	e.endStep()
-	e.chunk("start-step")
-	e.end()
+	e.Begin("start-step")
+	e.End()
 	e.steps, e.inStep, e.text, e.spoke = n, true, e.text[:0], false
 }
 
 func (e *emitter) endStep() {
 	e.endPart()
 	if e.inStep {
-		e.chunk("finish-step")
-		e.end()
+		e.Begin("finish-step")
+		e.End()
 		e.inStep = false
 	}
 }
@@ -133,9 +110,9 @@ func (e *emitter) endPart() {
 		return
 	}
 	kind, id, _ := strings.Cut(e.part, " ")
-	e.chunk(kind + "-end")
-	e.field("id", id)
-	e.end()
+	e.Begin(kind + "-end")
+	e.Field("id", id)
+	e.End()
 	e.part = ""
 }
 
@@ -146,15 +123,15 @@ func (e *emitter) say(kind, text string, fresh bool) {
 		e.parts++
 		id := "p" + strconv.Itoa(e.steps) + "." + strconv.Itoa(e.parts)
 		e.part = kind + " " + id
-		e.chunk(kind + "-start")
-		e.field("id", id)
-		e.end()
+		e.Begin(kind + "-start")
+		e.Field("id", id)
+		e.End()
 	}
 	_, id, _ := strings.Cut(e.part, " ")
-	e.chunk(kind + "-delta")
-	e.field("id", id)
-	e.field("delta", text)
-	e.end()
+	e.Begin(kind + "-delta")
+	e.Field("id", id)
+	e.Field("delta", text)
+	e.End()
 	e.spoke = true
 }
 
@@ -167,8 +144,8 @@ func (e *emitter) takeBack() {
 	}
 	e.endPart()
 	if e.c.sdk >= 7 {
-		e.chunk("reset-step")
-		e.end()
+		e.Begin("reset-step")
+		e.End()
 		for id, x := range e.calls {
 			if !x.input {
 				delete(e.calls, id)
@@ -229,10 +206,10 @@ func (e *emitter) beginInput(id, tool string) {
 		return
 	}
 	e.endPart()
-	e.chunk("tool-input-start")
-	e.field("toolCallId", id)
-	e.field("toolName", tool)
-	e.end()
+	e.Begin("tool-input-start")
+	e.Field("toolCallId", id)
+	e.Field("toolName", tool)
+	e.End()
 	e.call(id).started, e.spoke = true, true
 }
 
@@ -243,12 +220,12 @@ func (e *emitter) syncCall(one *chat.Call) {
 		return
 	}
 	if r := one.Result; r != nil && r.Outcome == ringi.OutcomeInvalid && !x.input {
-		e.chunk("tool-input-error")
-		e.field("toolCallId", one.ID)
-		e.field("toolName", one.Tool)
-		e.raw("input", one.ShownInput())
-		e.field("errorText", one.ShownFailure())
-		e.end()
+		e.Begin("tool-input-error")
+		e.Field("toolCallId", one.ID)
+		e.Field("toolName", one.Tool)
+		e.Raw("input", one.ShownInput())
+		e.Field("errorText", one.ShownFailure())
+		e.End()
 		x.over = true
 		return
 	}
@@ -278,14 +255,14 @@ func (e *emitter) input(one *chat.Call, a *chat.Ask, x *had) {
 	if x.input && (chat.Same(x.shown, shown) || x.responded) {
 		return
 	}
-	e.chunk("tool-input-available")
-	e.field("toolCallId", one.ID)
-	e.field("toolName", one.Tool)
-	e.raw("input", shown)
+	e.Begin("tool-input-available")
+	e.Field("toolCallId", one.ID)
+	e.Field("toolName", one.Tool)
+	e.Raw("input", shown)
 	if mine {
-		e.raw("providerMetadata", `{"ringi":{"request":`+chat.Quote(a.ID)+`,"seal":`+chat.Quote(a.Seal)+`}}`)
+		e.Raw("providerMetadata", `{"ringi":{"request":`+chat.Quote(a.ID)+`,"seal":`+chat.Quote(a.Seal)+`}}`)
 	}
-	e.end()
+	e.End()
 	x.started, x.input, x.shown, x.request = true, true, shown, ""
 }
 
@@ -304,26 +281,26 @@ func (e *emitter) automatic(one *chat.Call, x *had) {
 func autoID(callID string) string { return "auto_" + callID }
 
 func (e *emitter) approvalRequest(id, callID, signature string, auto bool) {
-	e.chunk("tool-approval-request")
-	e.field("approvalId", id)
-	e.field("toolCallId", callID)
+	e.Begin("tool-approval-request")
+	e.Field("approvalId", id)
+	e.Field("toolCallId", callID)
 	if auto {
-		e.raw("isAutomatic", "true")
+		e.Raw("isAutomatic", "true")
 	}
 	if signature != "" {
-		e.field("signature", signature)
+		e.Field("signature", signature)
 	}
-	e.end()
+	e.End()
 }
 
 func (e *emitter) approvalResponse(id string, yes bool, reason string) {
-	e.chunk("tool-approval-response")
-	e.field("approvalId", id)
-	e.raw("approved", strconv.FormatBool(yes))
+	e.Begin("tool-approval-response")
+	e.Field("approvalId", id)
+	e.Raw("approved", strconv.FormatBool(yes))
 	if reason != "" {
-		e.field("reason", reason)
+		e.Field("reason", reason)
 	}
-	e.end()
+	e.End()
 }
 
 // asked sends the approval that stands for a call: as a question to who may
@@ -355,10 +332,10 @@ func (e *emitter) request(a *chat.Ask) {
 		return
 	}
 	e.data[a.ID] = state
-	e.chunk("data-ringi-request")
-	e.field("id", a.ID)
-	e.raw("data", e.h.requestData(a))
-	e.end()
+	e.Begin("data-ringi-request")
+	e.Field("id", a.ID)
+	e.Raw("data", e.h.requestData(a))
+	e.End()
 }
 
 // requestData is the data of a data-ringi-request part.
@@ -400,9 +377,9 @@ func (e *emitter) syncDenial(s *chat.Step, one *chat.Call) {
 	if !s.Closed && e.c.sdk >= 7 {
 		return
 	}
-	e.chunk("tool-output-denied")
-	e.field("toolCallId", one.ID)
-	e.end()
+	e.Begin("tool-output-denied")
+	e.Field("toolCallId", one.ID)
+	e.End()
 	x.over = true
 }
 
@@ -413,15 +390,15 @@ func (e *emitter) syncResult(one *chat.Call) {
 		return
 	}
 	if r.Outcome == ringi.OutcomeOK || r.Outcome == ringi.OutcomeResponded {
-		e.chunk("tool-output-available")
-		e.field("toolCallId", one.ID)
-		e.raw("output", one.ShownOutput())
+		e.Begin("tool-output-available")
+		e.Field("toolCallId", one.ID)
+		e.Raw("output", one.ShownOutput())
 	} else {
-		e.chunk("tool-output-error")
-		e.field("toolCallId", one.ID)
-		e.field("errorText", one.ShownFailure())
+		e.Begin("tool-output-error")
+		e.Field("toolCallId", one.ID)
+		e.Field("errorText", one.ShownFailure())
 	}
-	e.end()
+	e.End()
 	x.over = true
 }
 
@@ -434,18 +411,18 @@ func (e *emitter) Finish(v *chat.View) {
 		if e.h.o.ErrorText != nil {
 			text = e.h.o.ErrorText(v.Row.Reason)
 		}
-		e.chunk("error")
-		e.field("errorText", text)
+		e.Begin("error")
+		e.Field("errorText", text)
 	case v.Row.Status == ringi.Cancelled:
-		e.chunk("abort")
-		e.field("reason", "stopped")
+		e.Begin("abort")
+		e.Field("reason", "stopped")
 	case v.Row.Status == ringi.Completed && v.Row.Reason == ringi.ReasonCompleted:
-		e.chunk("finish")
-		e.field("finishReason", "stop")
+		e.Begin("finish")
+		e.Field("finishReason", "stop")
 	default:
-		e.chunk("finish")
-		e.field("finishReason", "tool-calls")
+		e.Begin("finish")
+		e.Field("finishReason", "tool-calls")
 	}
-	e.end()
-	e.buf = append(e.buf, "data: [DONE]\n\n"...)
+	e.End()
+	e.Buf = append(e.Buf, "data: [DONE]\n\n"...)
 }

@@ -8,18 +8,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/aisdk"
 	"github.com/ringi-dev/ringi/engine"
+	"github.com/ringi-dev/ringi/internal/chat/chattest"
 	"github.com/ringi-dev/ringi/live"
 	"github.com/ringi-dev/ringi/ringitest"
 	"github.com/ringi-dev/ringi/store/memory"
@@ -40,10 +39,7 @@ type shop struct {
 	broken bool
 	err    error // of New
 
-	mu      sync.Mutex
-	paid    []string // inputs of payments that ran
-	prompts []ringi.ModelRequest
-	gate    chan struct{} // a slow model waits here
+	*chattest.World
 	handler http.Handler
 }
 
@@ -55,7 +51,7 @@ type opened struct {
 }
 
 func newShop(t testing.TB, o opened) *shop {
-	s := &shop{t: t, gate: make(chan struct{}, 100), change: o.options, config: o.config}
+	s := &shop{t: t, World: chattest.New(), change: o.options, config: o.config}
 	if o.sqlite {
 		st, err := sqlite.Open(filepath.Join(t.TempDir(), "ringi.db"), sqlite.Options{})
 		if err != nil {
@@ -67,9 +63,9 @@ func newShop(t testing.TB, o opened) *shop {
 		s.store = memory.New(memory.Options{})
 	}
 	s.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.mu.Lock()
+		s.Mu.Lock()
 		h := s.handler
-		s.mu.Unlock()
+		s.Mu.Unlock()
 		h.ServeHTTP(w, r)
 	}))
 	t.Cleanup(s.server.Close)
@@ -88,7 +84,7 @@ func (s *shop) restart() {
 // start is a process, in the place of another: engine and handler over the store.
 func (s *shop) start(before *engine.Engine) {
 	feed := &live.Feed{}
-	cfg := engine.Config{Agent: "shop", Registry: s.registry(), Model: s, Store: s.store, Live: feed.Publish, Lease: time.Second, RuleFloor: true,
+	cfg := engine.Config{Agent: "shop", Registry: s.Registry(s.t), Model: s, Store: s.store, Live: feed.Publish, Lease: time.Second, RuleFloor: true,
 		NewID: ringi.NewID, Now: time.Now}
 	if s.config != nil {
 		s.config(&cfg)
@@ -113,18 +109,12 @@ func (s *shop) start(before *engine.Engine) {
 	s.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		close_(s.gate)
+		s.Open()
 		h.Close(ctx)
 	})
-	s.mu.Lock()
+	s.Mu.Lock()
 	s.engine, s.chat, s.feed, s.handler = e, h, feed, h
-	s.mu.Unlock()
-}
-
-// close_ opens a gate for good, once.
-func close_(c chan struct{}) {
-	defer func() { _ = recover() }()
-	close(c)
+	s.Mu.Unlock()
 }
 
 // who takes the principal from a header: these tests' login.
@@ -134,155 +124,6 @@ func who(r *http.Request) (ringi.Principal, error) {
 		return ringi.Principal{}, errors.New("nobody")
 	}
 	return ringi.Principal{ID: name, Name: name, Kind: ringi.Person, Auth: "test"}, nil
-}
-
-func (s *shop) registry() *ringi.Registry {
-	reg := ringi.NewRegistry()
-	object := func(props string) json.RawMessage {
-		return json.RawMessage(`{"type":"object","additionalProperties":false,"properties":{` + props + `}}`)
-	}
-	add := func(t ringi.Tool, f ringi.ToolHandler) {
-		if err := reg.Add(t, f); err != nil {
-			s.t.Fatal(err)
-		}
-	}
-	add(ringi.Tool{Name: "pay", Effect: ringi.NonIdempotentWrite, AllowEdit: true, AllowRespond: true, InputSchema: object(`"to":{"type":"string"},"amount":{"type":"number"}`)},
-		func(_ context.Context, c ringi.ToolCall) (ringi.ToolResult, error) {
-			if strings.Contains(string(c.Input), "fail") {
-				return ringi.ToolResult{}, errors.New("the bank is closed")
-			}
-			s.mu.Lock()
-			s.paid = append(s.paid, string(c.Input))
-			s.mu.Unlock()
-			return ringi.ToolResult{Output: `{"ok":true}`}, nil
-		})
-	add(ringi.Tool{Name: "look", Effect: ringi.ReadOnly, InputSchema: object("")},
-		func(context.Context, ringi.ToolCall) (ringi.ToolResult, error) {
-			return ringi.ToolResult{Output: "seen"}, nil
-		})
-	add(ringi.Tool{Name: "book", Effect: ringi.NonIdempotentWrite, InputSchema: object(`"room":{"type":"string"},"code":{"type":"string"}`),
-		InputRequired: json.RawMessage(`{"type":"object","additionalProperties":false,"required":["code"],"properties":{"code":{"type":"string"}}}`)},
-		func(_ context.Context, c ringi.ToolCall) (ringi.ToolResult, error) {
-			s.mu.Lock()
-			s.paid = append(s.paid, string(c.Input))
-			s.mu.Unlock()
-			return ringi.ToolResult{Output: `"booked"`}, nil
-		})
-	add(ringi.Tool{Name: "login", Effect: ringi.NonIdempotentWrite, InputSchema: object(`"password":{"type":"string","x-sensitive":true}`)},
-		func(_ context.Context, c ringi.ToolCall) (ringi.ToolResult, error) {
-			return ringi.ToolResult{Output: "logged in with correct-horse-battery"}, nil
-		})
-	if err := reg.AddExternal(ringi.Tool{Name: "where", Effect: ringi.ReadOnly, InputSchema: object(`"why":{"type":"string"}`)}); err != nil {
-		s.t.Fatal(err)
-	}
-	return reg
-}
-
-// Generate makes the shop a ringi.Model.
-func (s *shop) Generate(ctx context.Context, req ringi.ModelRequest) iter.Seq2[ringi.ModelEvent, error] {
-	return func(yield func(ringi.ModelEvent, error) bool) {
-		s.mu.Lock()
-		s.prompts = append(s.prompts, req)
-		s.mu.Unlock()
-		last := req.Messages[len(req.Messages)-1]
-		if last.Role == ringi.RoleTool {
-			var said []string
-			for _, r := range last.Results {
-				said = append(said, r.Tool+" "+string(r.Outcome))
-			}
-			s.speak(ctx, yield, "", "Done: ", strings.Join(said, ", "), ".")
-			return
-		}
-		s.answer(ctx, yield, last.Text)
-	}
-}
-
-func (s *shop) answer(ctx context.Context, yield func(ringi.ModelEvent, error) bool, text string) {
-	calls := map[string][]ringi.ToolCall{
-		"pay":          {{ModelID: "m1", Tool: "pay", Input: `{"to":"bob","amount":10}`}},
-		"pay twice":    {{ModelID: "m1", Tool: "pay", Input: `{"to":"bob","amount":10}`}, {ModelID: "m2", Tool: "pay", Input: `{"to":"eve","amount":20}`}},
-		"pay and look": {{ModelID: "m1", Tool: "pay", Input: `{"to":"bob","amount":10}`}, {ModelID: "m2", Tool: "look", Input: `{}`}},
-		"pay fail":     {{ModelID: "m1", Tool: "pay", Input: `{"to":"fail","amount":10}`}},
-		"pay big":      {{ModelID: "m1", Tool: "pay", Input: `{"to":"bob","amount":9007199254740993}`}},
-		"pay proto":    {{ModelID: "m1", Tool: "pay", Input: `{"to":"bob","amount":10,"__proto__":{}}`}},
-		"look":         {{ModelID: "m1", Tool: "look", Input: `{}`}},
-		"nothing":      {{ModelID: "m1", Tool: "nothing", Input: `{}`}},
-		"book":         {{ModelID: "m1", Tool: "book", Input: `{"room":"12"}`}},
-		"login":        {{ModelID: "m1", Tool: "login", Input: `{"password":"correct-horse-battery"}`}},
-		"where":        {{ModelID: "m1", Tool: "where", Input: `{"why":"lunch"}`}},
-	}[text]
-	switch {
-	case calls != nil:
-		for _, d := range []string{"I ", "will."} {
-			if !yield(ringi.ModelEvent{TextDelta: d}, nil) {
-				return
-			}
-		}
-		for i, c := range calls {
-			if !yield(ringi.ModelEvent{InputDelta: string(c.Input), CallIndex: i, CallTool: c.Tool}, nil) {
-				return
-			}
-		}
-		yield(ringi.ModelEvent{Turn: &ringi.ModelTurn{Text: "I will.", Calls: calls, Finish: ringi.FinishCalls}}, nil)
-	case text == "slow":
-		var all string
-		for i := range 4 {
-			select {
-			case <-s.gate:
-			case <-ctx.Done():
-				yield(ringi.ModelEvent{}, ctx.Err())
-				return
-			}
-			d := fmt.Sprintf("part%d ", i)
-			all += d
-			if !yield(ringi.ModelEvent{TextDelta: d}, nil) {
-				return
-			}
-		}
-		yield(ringi.ModelEvent{Turn: &ringi.ModelTurn{Text: all}}, nil)
-	case text == "break":
-		yield(ringi.ModelEvent{}, errors.New("vendor key sk-123 is wrong"))
-	case text == "stumble":
-		if s.prompted(text) == 1 {
-			yield(ringi.ModelEvent{TextDelta: "wrong "}, nil)
-			<-s.gate
-			yield(ringi.ModelEvent{}, errors.New("connection reset"))
-			return
-		}
-		s.speak(ctx, yield, "", "right")
-	default:
-		s.speak(ctx, yield, "Let me think.", "You said ", text, ".")
-	}
-}
-
-func (s *shop) speak(_ context.Context, yield func(ringi.ModelEvent, error) bool, thought string, deltas ...string) {
-	if thought != "" && !yield(ringi.ModelEvent{ReasoningDelta: thought}, nil) {
-		return
-	}
-	for _, d := range deltas {
-		if !yield(ringi.ModelEvent{TextDelta: d}, nil) {
-			return
-		}
-	}
-	yield(ringi.ModelEvent{Turn: &ringi.ModelTurn{Text: strings.Join(deltas, "")}}, nil)
-}
-
-// prompted counts how often the model was asked about a text.
-func (s *shop) prompted(text string) (n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, p := range s.prompts {
-		if p.Messages[len(p.Messages)-1].Text == text {
-			n++
-		}
-	}
-	return n
-}
-
-func (s *shop) payments() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]string(nil), s.paid...)
 }
 
 // user is a client of a chat: what it holds is what it sends.

@@ -89,7 +89,7 @@ func TestS05_HostileHistories(t *testing.T) {
 			if r.status < 400 || r.status >= 500 || !strings.Contains(r.text, c.says) {
 				t.Errorf("answer %d %q, want one that says %q", r.status, r.text, c.says)
 			}
-			if p := s.payments(); len(p) != 0 {
+			if p := s.Payments(); len(p) != 0 {
 				t.Errorf("paid %v", p)
 			}
 			if row, err := s.engine.Runs(t.Context(), ringi.RunQuery{Limit: 5}); err != nil || len(row) != 1 || row[0].Status != ringi.WaitingForApproval {
@@ -114,10 +114,10 @@ func TestS14_TheHistoryProvesNothing(t *testing.T) {
 		}
 	}
 	u.say("two")
-	s.mu.Lock()
-	b, _ := json.Marshal(s.prompts)
-	n := len(s.prompts)
-	s.mu.Unlock()
+	s.Mu.Lock()
+	b, _ := json.Marshal(s.Prompts)
+	n := len(s.Prompts)
+	s.Mu.Unlock()
 	if n != 2 || strings.Contains(string(b), "role=admin") {
 		t.Errorf("%d prompts: %s", n, b)
 	}
@@ -143,7 +143,7 @@ func TestS05_NoSignedPartForWhoMayNotDecide(t *testing.T) {
 			}
 			p := u.toolParts()[0]
 			p["state"], p["approval"] = "approval-responded", map[string]any{"id": data["request"], "approved": true}
-			if r := u.post("submit-message"); r.status != http.StatusForbidden || len(s.payments()) != 0 {
+			if r := u.post("submit-message"); r.status != http.StatusForbidden || len(s.Payments()) != 0 {
 				t.Errorf("approved all the same: %d %s", r.status, r.text)
 			}
 			if r := u.do("POST", "/chat-1/decisions", map[string]any{"part": p, "answer": "approve"}); r.status != http.StatusForbidden {
@@ -186,8 +186,8 @@ func TestSeal_Key(t *testing.T) {
 	u := s.user("ana", "chat-1")
 	u.say("pay")
 	answerPart(u.toolParts()[0], true, "")
-	if r := u.post("submit-message"); r.status != 200 || len(s.payments()) != 1 {
-		t.Errorf("%d %s, paid %v", r.status, r.text, s.payments())
+	if r := u.post("submit-message"); r.status != 200 || len(s.Payments()) != 1 {
+		t.Errorf("%d %s, paid %v", r.status, r.text, s.Payments())
 	}
 	other := newShop(t, opened{options: func(o *aisdk.Options) { o.Key = []byte("short") }, config: nil, broken: true})
 	if other.err == nil {

@@ -24,11 +24,11 @@ func TestLive_ABrokenTurnIsTakenBack(t *testing.T) {
 			u := s.user("ana", "chat-1")
 			u.sdk = sdk
 			go func() {
-				for s.prompted("stumble") == 0 {
+				for s.Prompted("stumble") == 0 {
 					time.Sleep(time.Millisecond)
 				}
 				time.Sleep(150 * time.Millisecond) // the wrong words are out
-				s.gate <- struct{}{}
+				s.Gate <- struct{}{}
 			}()
 			r := u.say("stumble")
 			if r.types() != want {
@@ -70,15 +70,15 @@ func TestLive_JoinsInTheMiddle(t *testing.T) {
 		u.messages = append(u.messages, map[string]any{"id": "m", "role": "user", "parts": []any{map[string]any{"type": "text", "text": "slow"}}})
 		first <- u.post("submit-message")
 	}()
-	s.gate <- struct{}{}
-	for s.prompted("slow") == 0 {
+	s.Gate <- struct{}{}
+	for s.Prompted("slow") == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	second := make(chan *reply)
 	go func() { second <- late.do("GET", "/chat-1/stream", nil) }()
 	time.Sleep(50 * time.Millisecond)
 	for range 3 {
-		s.gate <- struct{}{}
+		s.Gate <- struct{}{}
 		time.Sleep(30 * time.Millisecond)
 	}
 	for name, r := range map[string]*reply{"first": <-first, "late": <-second} {
@@ -118,7 +118,7 @@ func TestStream_EndsWithItsReadersLogin(t *testing.T) {
 			u.messages = []map[string]any{{"id": "m", "role": "user", "parts": []any{map[string]any{"type": "text", "text": "slow"}}}}
 			streams := make(chan *reply, 2)
 			go func() { streams <- u.post("submit-message") }()
-			for s.prompted("slow") == 0 {
+			for s.Prompted("slow") == 0 {
 				time.Sleep(time.Millisecond)
 			}
 			go func() { streams <- s.user("ana", "chat-1").do("GET", "/chat-1/events", nil) }()
@@ -134,7 +134,7 @@ func TestStream_EndsWithItsReadersLogin(t *testing.T) {
 					t.Fatal("a stream goes on")
 				}
 			}
-			s.gate <- struct{}{}
+			s.Gate <- struct{}{}
 		})
 	}
 }

@@ -1,7 +1,6 @@
 package aisdk_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -18,6 +17,7 @@ import (
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/aisdk"
 	"github.com/ringi-dev/ringi/engine"
+	"github.com/ringi-dev/ringi/internal/chat/chattest"
 	"github.com/ringi-dev/ringi/internal/npmtest"
 )
 
@@ -57,27 +57,7 @@ func play(t *testing.T, dir, world, major string) {
 	if err != nil {
 		t.Errorf("page: %v\n%s", err, errs.String())
 	}
-	lines := bufio.NewScanner(bytes.NewReader(out))
-	n := 0
-	for lines.Scan() {
-		var one struct {
-			Name  string
-			OK    bool
-			Error string
-		}
-		if json.Unmarshal(lines.Bytes(), &one) != nil {
-			continue
-		}
-		n++
-		t.Run(one.Name, func(t *testing.T) {
-			if !one.OK {
-				t.Error(one.Error)
-			}
-		})
-	}
-	if n == 0 {
-		t.Errorf("no scenario was played: %s\n%s", out, errs.String())
-	}
+	chattest.Report(t, out, errs.String())
 }
 
 // newWorld makes a shop for one scenario and says where it is.
@@ -116,16 +96,16 @@ func (s *shop) control(r *http.Request) (any, error) {
 	q, ctx := r.URL.Query(), r.Context()
 	switch what := strings.Trim(r.URL.Path, "/"); what {
 	case "paid":
-		return append([]string{}, s.payments()...), nil
+		return append([]string{}, s.Payments()...), nil
 	case "prompts":
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return len(s.prompts), nil
+		s.Mu.Lock()
+		defer s.Mu.Unlock()
+		return len(s.Prompts), nil
 	case "gate":
 		var n int
 		fmt.Sscan(q.Get("n"), &n)
 		for range n {
-			s.gate <- struct{}{}
+			s.Gate <- struct{}{}
 		}
 		return nil, nil
 	case "status":

@@ -18,7 +18,7 @@ func TestB47_B63_AGatedCallWaits(t *testing.T) {
 	if got := r.find("finish")["finishReason"]; got != "tool-calls" {
 		t.Errorf("finish reason %v", got)
 	}
-	if p := s.payments(); len(p) != 0 {
+	if p := s.Payments(); len(p) != 0 {
 		t.Errorf("paid %v before anybody allowed it", p)
 	}
 	parts := u.toolParts()
@@ -36,7 +36,7 @@ func TestB49_B50_AnApprovalRunsTheOriginalInputOnce(t *testing.T) {
 	if want := "start data-ringi-request tool-output-available start-step text-start text-delta text-end finish-step finish"; r.types() != want {
 		t.Errorf("chunks\n%s, want\n%s", r.types(), want)
 	}
-	if p := s.payments(); len(p) != 1 || p[0] != `{"to":"bob","amount":10}` {
+	if p := s.Payments(); len(p) != 1 || p[0] != `{"to":"bob","amount":10}` {
 		t.Errorf("paid %v", p)
 	}
 	u.reload()
@@ -54,7 +54,7 @@ func TestB56_B65_ADenialRunsNothing(t *testing.T) {
 	if want := "start data-ringi-request tool-output-denied start-step text-start text-delta text-end finish-step finish"; r.types() != want {
 		t.Errorf("chunks\n%s, want\n%s", r.types(), want)
 	}
-	if p := s.payments(); len(p) != 0 {
+	if p := s.Payments(); len(p) != 0 {
 		t.Errorf("paid %v", p)
 	}
 	u.reload()
@@ -77,8 +77,8 @@ func TestThread_BelongsToItsUser(t *testing.T) {
 	}
 	eve.messages = ana.messages
 	answerPart(eve.toolParts()[0], true, "")
-	if r := eve.post("submit-message"); r.status != 409 || len(s.payments()) != 0 {
-		t.Errorf("eve answers for ana: %d %s, paid %v", r.status, r.text, s.payments())
+	if r := eve.post("submit-message"); r.status != 409 || len(s.Payments()) != 0 {
+		t.Errorf("eve answers for ana: %d %s, paid %v", r.status, r.text, s.Payments())
 	}
 	by, _ := json.Marshal(ana.messages[1]["metadata"])
 	if want := aisdk.Thread("shop", principal("ana"), "chat-1"); !contains(string(by), want) {

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/internal/mask"
 )
 
 // Problem is an error that a client is told of.
@@ -103,4 +105,13 @@ func BoolText(b bool) string {
 		return "true"
 	}
 	return "false"
+}
+
+// Proposed refuses a proposal that holds a masked value: who wrote it was not
+// shown what stands there.
+func Proposed(tool, input string) error {
+	if strings.Contains(input, mask.Mark) {
+		return &ringi.InputError{Tool: tool, Code: ringi.CodeInvalidInput, Err: errors.New("the input holds a masked value: write the value itself")}
+	}
+	return nil
 }

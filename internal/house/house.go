@@ -54,7 +54,8 @@ var may = map[string][]string{
 	// The demo's agent is no leaf: it has tools and a model, as a user's program does.
 	"internal/backoffice": {""},
 	// What handlers for chats share is no leaf: it follows runs.
-	"internal/chat": {"", "live", "sign"}, // ClientJSON: what a client has read and written again
+	"internal/chat":          {"", "live", "sign"}, // ClientJSON: what a client has read and written again
+	"internal/chat/chattest": {""},
 	// Who sees what is no leaf: it asks who is asking.
 	"internal/sight": {"", "access"},
 }
