@@ -10,6 +10,7 @@ import (
 // chatConfig says to whom agents are served as chats.
 type chatConfig struct {
 	Serve      string   `yaml:"serve"`
+	AGUI       string   `yaml:"agui"`
 	Origins    []string `yaml:"origins"`
 	Show       string   `yaml:"show"`
 	NewMessage string   `yaml:"new_message"`
@@ -25,6 +26,8 @@ type chatConfig struct {
 var chatSettings = []setting{
 	{"chat.serve", "chat-serve", "off", "`on`: the agents are served to pages with the AI SDK's useChat at `/v1/chat/AGENT`; see docs/chat.md",
 		textAt(func(c *config) *string { return &c.Chat.Serve })},
+	{"chat.agui", "chat-agui", "off", "`on`: the agents are served to clients of AG-UI at `/v1/agui/AGENT`; see docs/agui.md",
+		textAt(func(c *config) *string { return &c.Chat.AGUI })},
 	{"chat.origins", "chat-origins", "none", "pages of other origins that may chat (`https://shop.example`), comma separated in variable and flag",
 		listAt(func(c *config) *[]string { return &c.Chat.Origins })},
 	{"chat.show", "chat-show", "waits", "what a chat's user sees of his runs' calls that he may not decide: `waits`, that something waits and how it ended; or `all`, inputs and results too (S-28)",
@@ -50,6 +53,7 @@ func (c *config) checkChat() error {
 		known []string // the first is the default
 	}{
 		{"chat.serve", &chat.Serve, []string{"off", "on"}},
+		{"chat.agui", &chat.AGUI, []string{"off", "on"}},
 		{"chat.show", &chat.Show, []string{"waits", "all"}},
 		{"chat.new_message", &chat.NewMessage, []string{"refuse", "withdraw"}},
 	} {
@@ -65,8 +69,8 @@ func (c *config) checkChat() error {
 	if some && (id.Issuer == "" || id.JWKS == "" || id.Audience == "") {
 		return errors.New("chat.identity: issuer, jwks and audience belong together")
 	}
-	if chat.Serve == "off" && (some || len(chat.Origins) > 0) {
-		return errors.New("chat: it is set up and not served: set chat.serve: on")
+	if chat.Serve == "off" && chat.AGUI == "off" && (some || len(chat.Origins) > 0) {
+		return errors.New("chat: it is set up and not served: set chat.serve: on, or chat.agui: on")
 	}
 	return nil
 }

@@ -37,11 +37,11 @@ const (
 
 // modelKeys are the rows of modelConfig.
 var modelKeys = []agentKey{
-	{"model.kind", "needed", "a vendor: `anthropic` (Messages API) or `openai` (and every server that speaks its Chat Completions: Ollama, vLLM, gateways). Or `scripted`: says what is recorded in `script`. Or `demo`: the script of the tool set's own demonstration. Or `none`: the agent's loop is elsewhere, and asks by `POST /v1/calls`"},
+	{"model.kind", "needed", "a vendor: `anthropic` (Messages API), `gemini` (Gemini API) or `openai` (and every server that speaks its Chat Completions: Ollama, vLLM, gateways). Or `scripted`: says what is recorded in `script`. Or `demo`: the script of the tool set's own demonstration. Or `none`: the agent's loop is elsewhere, and asks by `POST /v1/calls`"},
 	{"model.script", "none", "for `scripted`: recorded conversations, one JSON object a line, as `ringi replay` reads them. A run belongs to the conversation whose id is its thread's"},
 	{"model.name", "needed for a vendor", "the model, as the vendor writes it"},
-	{"model.base_url", "the vendor's own", "another server's address: with the version for `openai` (`http://localhost:11434/v1`), without it for `anthropic`. No variable of the vendor's own changes it"},
-	{"model.key_env", "`ANTHROPIC_API_KEY`, `OPENAI_API_KEY`; none with `base_url`", "the variable that holds the API key. The key itself never stands in this file"},
+	{"model.base_url", "the vendor's own", "another server's address: with the version for `openai` (`http://localhost:11434/v1`), without it for the others. No variable of the vendor's own changes it"},
+	{"model.key_env", "`ANTHROPIC_API_KEY`, `GEMINI_API_KEY`, `OPENAI_API_KEY`; none with `base_url`", "the variable that holds the API key. The key itself never stands in this file"},
 	{"model.key_file", "none", "a file that holds it on one line, readable by the server alone, in place of `key_env`"},
 	{"model.api", "by address", "for `openai`: `responses` or `chat`"},
 	{"model.effort", "the vendor's", "how much the model reasons, as the vendor calls it"},

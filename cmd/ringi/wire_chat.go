@@ -9,18 +9,19 @@ import (
 
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/access"
+	"github.com/ringi-dev/ringi/agui"
 	"github.com/ringi-dev/ringi/aisdk"
 	"github.com/ringi-dev/ringi/aisdk/identity"
 )
 
-// mountChat serves every agent to pages with useChat.
+// mountChat serves every agent to pages with useChat, and to clients of AG-UI.
 func (s *server) mountChat(mux *http.ServeMux, auth *access.Authenticator, guard func(http.Handler) http.Handler) error {
 	c := s.config.Chat
-	if c.Serve != "on" {
+	if c.Serve != "on" && c.AGUI != "on" {
 		return nil
 	}
 	var fromToken func(*http.Request) (ringi.Principal, error)
-	may := ownApprovers(s.people.Directory)
+	may := mayDecide(ownApprovers(s.people.Directory))
 	if c.Identity.Issuer != "" {
 		var err error
 		if fromToken, err = identity.New(identity.Options{Issuer: c.Identity.Issuer, JWKS: c.Identity.JWKS, Audience: c.Identity.Audience, Teams: c.Identity.Teams}); err != nil {
@@ -28,31 +29,63 @@ func (s *server) mountChat(mux *http.ServeMux, auth *access.Authenticator, guard
 		}
 		fromToken, may = notDisabled(s.people.Directory, fromToken), named
 	}
-	for _, a := range s.agents {
-		who := fromToken
-		if who == nil {
-			who = ownUsers(s.people.Directory, a.config.Name)
-		}
-		o := aisdk.Options{
-			Service: s.engine, Agent: a.config.Name, Who: who, MayDecide: may, Feed: s.feed, Origins: c.Origins,
-			Open: c.Show == "all", WithdrawOpen: c.NewMessage == "withdraw", Logger: s.log, Done: s.stopping.Done(),
-		}
-		if s.config.public != nil {
-			o.Link = func(id string) string { return s.config.public.JoinPath("a", id).String() }
-		}
-		chat, err := aisdk.New(o)
-		if err != nil {
-			return fmt.Errorf("make chat of %s: %w", a.config.Name, err)
-		}
-		at := "/v1/chat/" + a.config.Name
-		h := guard(http.StripPrefix(at, chat))
+	mount := func(at string, h http.Handler) {
+		h = guard(http.StripPrefix(at, h))
 		if c.Identity.Issuer == "" {
 			h = withOwn(auth, h)
 		}
 		mux.Handle(at, h)
 		mux.Handle(at+"/", h)
 	}
+	for _, a := range s.agents {
+		who := fromToken
+		if who == nil {
+			who = ownUsers(s.people.Directory, a.config.Name)
+		}
+		if c.Serve == "on" {
+			chat, err := aisdk.New(s.chatOptions(a.config.Name, who, may))
+			if err != nil {
+				return fmt.Errorf("make chat of %s: %w", a.config.Name, err)
+			}
+			mount("/v1/chat/"+a.config.Name, chat)
+		}
+		if c.AGUI == "on" {
+			h, err := agui.New(s.aguiOptions(a.config.Name, who, may))
+			if err != nil {
+				return fmt.Errorf("make agui of %s: %w", a.config.Name, err)
+			}
+			mount("/v1/agui/"+a.config.Name, h)
+		}
+	}
 	return nil
+}
+
+func (s *server) chatOptions(agent string, who func(*http.Request) (ringi.Principal, error), may mayDecide) aisdk.Options {
+	c := s.config.Chat
+	return aisdk.Options{
+		Service: s.engine, Agent: agent, Who: who, MayDecide: may, Feed: s.feed, Origins: c.Origins, Link: s.approvalLink(),
+		Open: c.Show == "all", WithdrawOpen: c.NewMessage == "withdraw", Logger: s.log, Done: s.stopping.Done(),
+	}
+}
+
+func (s *server) aguiOptions(agent string, who func(*http.Request) (ringi.Principal, error), may mayDecide) agui.Options {
+	c := s.config.Chat
+	return agui.Options{
+		Service: s.engine, Agent: agent, Who: who, MayDecide: may, Feed: s.feed, Origins: c.Origins, Link: s.approvalLink(),
+		Open: c.Show == "all", WithdrawOpen: c.NewMessage == "withdraw", Logger: s.log, Done: s.stopping.Done(),
+	}
+}
+
+// mayDecide narrows who may decide in a chat.
+type mayDecide func(context.Context, ringi.Principal, ringi.ApprovalRequest) bool
+
+// approvalLink is where the inbox shows a request; nil where nobody knows its
+// address.
+func (s *server) approvalLink() func(id string) string {
+	if s.config.public == nil {
+		return nil
+	}
+	return func(id string) string { return s.config.public.JoinPath("a", id).String() }
 }
 
 // withOwn puts who a request is from, by this server's own logins and tokens,

@@ -9,6 +9,7 @@ import (
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/provider"
 	"github.com/ringi-dev/ringi/provider/anthropic"
+	"github.com/ringi-dev/ringi/provider/gemini"
 	"github.com/ringi-dev/ringi/provider/openai"
 )
 
@@ -24,12 +25,18 @@ type vendor struct {
 // vendors are the kinds of models that are a vendor's: one line for each.
 var vendors = map[string]vendor{
 	"anthropic": {"ANTHROPIC_API_KEY", []string{"https://api.anthropic.com"}, nil, []string{"5m", "1h"}, newAnthropic},
+	"gemini":    {"GEMINI_API_KEY", []string{"https://generativelanguage.googleapis.com"}, nil, nil, newGemini},
 	"openai":    {"OPENAI_API_KEY", []string{"https://api.openai.com/v1"}, []string{"responses", "chat"}, nil, newOpenAI},
 }
 
 func newAnthropic(m *modelConfig, key string) ringi.Model {
 	return anthropic.New(m.Name, &anthropic.Options{BaseURL: m.BaseURL, Key: key, Effort: m.Effort,
 		MaxOutputTokens: int64(m.MaxOutputTokens), Cache: anthropic.Cache(m.Cache), IdleTimeout: m.IdleTimeout.d})
+}
+
+func newGemini(m *modelConfig, key string) ringi.Model {
+	return gemini.New(m.Name, &gemini.Options{BaseURL: m.BaseURL, Key: key, Effort: m.Effort,
+		MaxOutputTokens: int64(m.MaxOutputTokens), IdleTimeout: m.IdleTimeout.d})
 }
 
 func newOpenAI(m *modelConfig, key string) ringi.Model {
