@@ -62,12 +62,9 @@ func (h *Handler) interrupts(v *chat.View) string {
 	for _, a := range open(v) {
 		all = append(all, h.interrupt(a))
 	}
-	if len(all) == 0 {
-		all = append(all, interrupt{ID: v.Row.ID, Reason: reasonElsewhere, Message: "This waits for a decision."})
-	}
 	b, err := json.Marshal(all)
-	if err != nil { // a schema that is no JSON; the engine holds none
-		return "[]"
+	if err != nil || len(all) == 0 { // a schema that is no JSON: the engine holds none
+		return `[{"id":` + chat.Quote(v.Row.ID) + `,"reason":"` + reasonElsewhere + `","message":"This waits for a decision."}]`
 	}
 	return string(b)
 }

@@ -47,6 +47,10 @@ func TestS34_SecretsAreMasked(t *testing.T) {
 	s := newShop(t, opened{})
 	u := s.user("ana", "chat-1")
 	r := u.say("login")
+	edit := map[string]any{"part": u.toolParts()[0], "answer": "edit", "input": map[string]any{"password": "[masked]"}}
+	if r := u.do("POST", "/chat-1/decisions", edit); r.status != 422 || !strings.Contains(r.text, "masked value") {
+		t.Errorf("an edit with the mask: %d %s", r.status, r.text)
+	}
 	answerPart(u.toolParts()[0], true, "")
 	after := u.post("submit-message")
 	if after.status != 200 || after.find("tool-output-available") == nil {

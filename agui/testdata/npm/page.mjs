@@ -163,6 +163,23 @@ const scenarios = {
     await p.answer([yes]);
     equal(await s.ctl('paid'), [bob], 'paid after');
   },
+  async 'interrupt: an edit that shows something new waits again'() {
+    const s = await shop(), p = open(s);
+    await p.say('ship');
+    holds(p.agent.pendingInterrupts[0].message, 'A parcel for {"to":"bob"}', 'message');
+    const edit = { status: 'resolved', payload: { approved: true, editedArgs: { to: 'eve' } } };
+    const resume = buildResumeArray(p.agent.pendingInterrupts, { [p.agent.pendingInterrupts[0].id]: edit });
+    await p.run(resume);
+    equal([p.outcome(), await s.ctl('paid')], ['interrupt', []], 'after the edit');
+    holds(p.agent.pendingInterrupts[0].message, 'A parcel for {"to":"eve"}', 'message');
+    equal(p.calls().map(c => c.function.arguments), ['{"to":"eve"}'], 'what waits now');
+    const waits = p.agent.pendingInterrupts;
+    p.agent.pendingInterrupts = [];
+    await p.run(resume); // sent again: it proposes nothing more
+    equal([p.errors, p.agent.pendingInterrupts], [[], waits], 'sent again');
+    await p.answer([yes]);
+    equal([p.outcome(), await s.ctl('paid')], ['success', ['{"to":"eve"}']], 'after the approval');
+  },
   async 'interrupt: cancelled'() {
     const s = await shop(), p = open(s);
     await p.say('pay');

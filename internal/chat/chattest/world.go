@@ -38,8 +38,8 @@ func (s *World) Registry(t testing.TB) *ringi.Registry {
 	object := func(props string) json.RawMessage {
 		return json.RawMessage(`{"type":"object","additionalProperties":false,"properties":{` + props + `}}`)
 	}
-	add := func(tool ringi.Tool, f ringi.ToolHandler) {
-		if err := reg.Add(tool, f); err != nil {
+	add := func(tool ringi.Tool, f ringi.ToolHandler, hooks ...ringi.ToolHooks) {
+		if err := reg.Add(tool, f, hooks...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -65,7 +65,17 @@ func (s *World) Registry(t testing.TB) *ringi.Registry {
 			s.Mu.Unlock()
 			return ringi.ToolResult{Output: `"booked"`}, nil
 		})
-	add(ringi.Tool{Name: "login", Effect: ringi.NonIdempotentWrite, InputSchema: object(`"password":{"type":"string","x-sensitive":true}`)},
+	add(ringi.Tool{Name: "ship", Effect: ringi.NonIdempotentWrite, AllowEdit: true, InputSchema: object(`"to":{"type":"string"}`)},
+		func(_ context.Context, c ringi.ToolCall) (ringi.ToolResult, error) {
+			s.Mu.Lock()
+			s.Paid = append(s.Paid, string(c.Input))
+			s.Mu.Unlock()
+			return ringi.ToolResult{Output: `"shipped"`}, nil
+		},
+		ringi.ToolHooks{Preview: func(_ context.Context, c ringi.ToolCall) (ringi.Preview, error) {
+			return ringi.Preview{Text: "A parcel for " + string(c.Input)}, nil
+		}})
+	add(ringi.Tool{Name: "login", Effect: ringi.NonIdempotentWrite, AllowEdit: true, InputSchema: object(`"password":{"type":"string","x-sensitive":true}`)},
 		func(_ context.Context, c ringi.ToolCall) (ringi.ToolResult, error) {
 			return ringi.ToolResult{Output: "logged in with correct-horse-battery"}, nil
 		})
@@ -105,6 +115,7 @@ func (s *World) answer(ctx context.Context, yield func(ringi.ModelEvent, error) 
 		"look":         {{ModelID: "m1", Tool: "look", Input: `{}`}},
 		"nothing":      {{ModelID: "m1", Tool: "nothing", Input: `{}`}},
 		"book":         {{ModelID: "m1", Tool: "book", Input: `{"room":"12"}`}},
+		"ship":         {{ModelID: "m1", Tool: "ship", Input: `{"to":"bob"}`}},
 		"login":        {{ModelID: "m1", Tool: "login", Input: `{"password":"correct-horse-battery"}`}},
 		"where":        {{ModelID: "m1", Tool: "where", Input: `{"why":"lunch"}`}},
 	}[text]
