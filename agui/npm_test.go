@@ -53,6 +53,9 @@ func newWorld(t *testing.T, w http.ResponseWriter, r *http.Request) {
 	if people := q.Get("deciders"); people != "" {
 		o.config = func(c *engine.Config) { c.Deciders = ringi.Deciders{People: strings.Split(people, ",")} }
 	}
+	if q.Has("brief") {
+		o.config = func(c *engine.Config) { c.Expiry = 300 * time.Millisecond }
+	}
 	s := newShop(t, o)
 	beside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		out, err := s.control(r)

@@ -188,6 +188,19 @@ const scenarios = {
     equal(await s.ctl('paid'), [], 'paid');
     equal(p.text(), 'Done: pay denied.', 'text');
   },
+  async 'interrupt: expired'() {
+    const s = await shop('brief'), p = open(s);
+    await p.say('pay');
+    const [i] = p.agent.pendingInterrupts;
+    await until('it expires', () => isInterruptExpired(i, new Date(Date.now() - 1000)));
+    await p.answer([yes]).then(() => { throw new Error('the client lets it pass'); }, () => {});
+    p.agent.pendingInterrupts = [];
+    await p.run([{ interruptId: i.id, ...yes }]);
+    equal(p.errors.map(e => e.code), ['expired'], 'code');
+    p.agent.pendingInterrupts = [i];
+    await p.answer([{ status: 'cancelled' }]); // the way past one that nobody answered in time
+    equal([p.outcome(), p.text(), await s.ctl('paid')], ['success', 'Done: pay expired.', []], 'after');
+  },
   async 'interrupt: typed input'() {
     const s = await shop(), p = open(s);
     await p.say('book');
