@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/ringi-dev/ringi"
@@ -94,6 +95,22 @@ func (a *Authenticator) FromRequest(r *http.Request) (Who, error) {
 		return Who{}, err
 	}
 	return w, nil
+}
+
+// FromPage is [Authenticator.FromRequest] for what pages of other origins use.
+// One of the origins given, exact (https://shop.example), needs no form token:
+// the header Origin says which page it is, and no page can set it (Fetch
+// standard, 3.2). No other page gains anything. Without origins it is FromRequest.
+func (a *Authenticator) FromPage(r *http.Request, origins []string) (Who, error) {
+	from := r.Header.Values("Origin")
+	if len(r.Header.Values("Authorization")) > 0 || len(from) != 1 || !slices.Contains(origins, from[0]) {
+		return a.FromRequest(r)
+	}
+	session, err := cookie(r)
+	if err != nil {
+		return Who{}, err
+	}
+	return a.d.BySession(r.Context(), session)
 }
 
 // bearer returns the token of an Authorization header (RFC 6750, 2.1).

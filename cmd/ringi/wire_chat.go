@@ -32,7 +32,7 @@ func (s *server) mountChat(mux *http.ServeMux, auth *access.Authenticator, guard
 	mount := func(at string, h http.Handler) {
 		h = guard(http.StripPrefix(at, h))
 		if c.Identity.Issuer == "" {
-			h = withOwn(auth, h)
+			h = withOwn(auth, c.Origins, h)
 		}
 		mux.Handle(at, h)
 		mux.Handle(at+"/", h)
@@ -89,10 +89,10 @@ func (s *server) approvalLink() func(id string) string {
 }
 
 // withOwn puts who a request is from, by this server's own logins and tokens,
-// into its context.
-func withOwn(auth *access.Authenticator, next http.Handler) http.Handler {
+// into its context. A page that may chat may do so with its user's login.
+func withOwn(auth *access.Authenticator, origins []string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if who, err := auth.FromRequest(r); err == nil {
+		if who, err := auth.FromPage(r, origins); err == nil {
 			r = r.WithContext(access.NewContext(r.Context(), who))
 		}
 		next.ServeHTTP(w, r)
