@@ -23,7 +23,7 @@ export function follow(chat: Chat, resume: () => unknown): () => void {
   const end = new AbortController();
   let due = false;
   void (async () => { // what is due is told
-    for (; !end.signal.aborted; await wait(50)) if (due) { due = false; try { due = (await resume()) === false; } catch { await wait(1000); } }
+    for (; !end.signal.aborted; await wait(50)) if (due) { due = false; try { due = (await resume()) === false; } catch { due = true; await wait(1000); } }
   })();
   void (async () => { // what is heard is due
     for (; !end.signal.aborted; await wait(1000)) try {
