@@ -46,12 +46,12 @@ export function Call({ part, asked, chat }: { part: ToolPart; asked?: Asked; cha
       {typeof input === 'string' && <Value value={input} name="input" />}
     </>);
   return (
-    <section className={'card ' + s.look} aria-labelledby={id}>
+    <article className={'card ' + s.look} aria-labelledby={id}>
       <h3 id={id} ref={heading} tabIndex={-1}>{s.before}<strong><Shown text={name} /></strong>{s.after}</h3>
       <p className="chip">{s.word}</p>
       {money.map((m, i) => <p className="money" key={i}>{m}</p>)}
       {open ? details : <details><summary>What it was asked with</summary>{details}</details>}
-      {reason && <p className="said"><span>Reason</span> <Shown text={reason} /></p>}
+      {reason && <p className="said"><span>Reason:</span> <Shown text={reason} /></p>}
       {part.state === 'output-error' && <p className="said"><Shown text={part.errorText} /></p>}
       {part.state === 'output-available' && <details><summary>What came of it</summary><Result of={part.output} /></details>}
       {s.answer && asked && <Answers key={asked.data.request} {...{ part, asked, chat }} typed={s.answer === 'values'} done={() => heading.current?.focus()} />}
@@ -60,7 +60,7 @@ export function Call({ part, asked, chat }: { part: ToolPart; asked?: Asked; cha
           <a href={asked.data.link} target="_blank" rel="noreferrer">{s.answer ? 'More ways to answer, in the inbox' : s.look === 'unknown' ? 'Say in the inbox what happened' : 'Open it in the inbox'}<span className="hide"> (new tab)</span></a>
           {asked.data.expiresAt && <Until at={asked.data.expiresAt} />}
         </p>)}
-    </section>);
+    </article>);
 }
 
 // Read is a call that nobody was asked about: one line.
@@ -124,6 +124,6 @@ function Answers({ part, asked, chat, typed, done }: { part: ToolPart; asked: As
           <button type="submit" className="danger" aria-disabled={busy}>Deny</button>
           <button type="button" onClick={() => { setDenying(false); setTimeout(() => deny.current?.focus()); }}>Back</button>
         </form>)}
-      {problem && <p className="problem" role="alert"><Shown text={problem} prose /></p>}
+      {problem && <p className="problem" role="alert" ref={e => e?.scrollIntoView({ block: 'nearest' })}><Shown text={problem} prose /></p>}
     </div>);
 }

@@ -32,7 +32,7 @@ export function Chat({ api, id, initial }: { api: string; id: string; initial: U
     setDraft('');
     void chat.sendMessage({ text: text.trim() });
   };
-  const state = busy ? 'The agent is working…' : waiting ? `${waiting === 1 ? 'A decision is' : waiting + ' decisions are'} needed before the agent goes on.` : '';
+  const state = busy ? 'The agent is working…' : waiting ? `${waiting === 1 ? 'A decision is' : waiting + ' decisions are'} needed.` : '';
   const bottom = useBottom(messages, waiting);
   return (
     <>

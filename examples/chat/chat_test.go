@@ -32,11 +32,11 @@ func TestDenyWithReason(t *testing.T) {
 		b.write(".card textarea", "we have no photo")
 		b.look("denying")
 		b.press(1, "Deny")
-		b.says("refund was denied. It did not run.", "Reason we have no photo", "“we have no photo”", "half of it instead")
+		b.says("refund was denied. It did not run.", "Reason: we have no photo", "“we have no photo”", "half of it instead")
 		b.never(refunded)
 		b.look("denied")
 		b.do(reload)
-		b.says("Reason we have no photo")
+		b.says("Reason: we have no photo")
 	})
 }
 
@@ -46,7 +46,7 @@ func TestEditedElsewhere(t *testing.T) {
 	onScreens(t, "", func(w *world, b *tab) {
 		token := w.token("local:owner")
 		b.send(kettle)
-		b.says("34.90 EUR")
+		b.cards(1)
 		w.elsewhere(token, "A-1042", map[string]any{"answer": "edit", "and_approve": true,
 			"input": map[string]any{"order_id": "A-1042", "amount_cents": 2000, "currency": "EUR", "reason": "goodwill"}})
 		b.says("A colleague changed the amount: 20.00 EUR instead of 34.90 EUR", "refund is done.", "The agent wants to run send_mail.")
@@ -73,7 +73,7 @@ func TestSeveralOfOneTurn(t *testing.T) {
 		b.until(`document.activeElement.value === "it came"`) // nothing was lost, not even the cursor
 		b.write(".card textarea", " after all")
 		b.press(1, "Deny")
-		b.says("Reason it came after all")
+		b.says("Reason: it came after all")
 		b.cards(0)
 		b.until(`document.querySelectorAll(".card.done").length === 2 && document.querySelectorAll(".card.no").length === 1`)
 		b.until(`document.querySelector(".composer .primary")`)
@@ -190,7 +190,7 @@ func TestDecidedByAnother(t *testing.T) {
 		b.cards(0)
 		b.look("elsewhere")
 		w.elsewhere(token, "A-1042", map[string]any{"answer": "approve", "reason": "fine with me"})
-		b.says(refunded, "Reason fine with me")
+		b.says(refunded, "Reason: fine with me")
 	})
 }
 

@@ -390,7 +390,7 @@ const scenarios = {
   },
   async 'the page of README and docs/chat.md'() {
     const s = await shop();
-    const source = readFileSync(ringiTS.replace('ringi.ts', 'Chat.tsx'), 'utf8')
+    const source = readFileSync(ringiTS.replace('ringi.ts', 'smallest.tsx'), 'utf8')
       .replace(/const api = '.*'/, `const api = '${s.api}'`).replace("'./ringi'", "'./ringi.mjs'");
     writeFileSync('Chat.mjs', ts.transpileModule(source, { compilerOptions: { module: 'esnext', target: 'es2022', jsx: 'react-jsx' } }).outputText);
     const { Chat } = await import(process.cwd() + '/Chat.mjs');
