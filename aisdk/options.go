@@ -67,10 +67,11 @@ type Options struct {
 
 // Handler serves a chat. Make one with [New]; it is safe for goroutines.
 type Handler struct {
-	o    Options
-	chat *chat.Server
-	mux  *http.ServeMux
-	seen seen
+	o     Options
+	chat  *chat.Server
+	mux   *http.ServeMux
+	seen  seen
+	turns turns
 }
 
 // New makes a chat's handler. Mount it with http.StripPrefix where it does not

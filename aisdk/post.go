@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/internal/chat"
@@ -26,6 +27,9 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, c *caller) error 
 	if last == nil {
 		return chat.Problemf(http.StatusBadRequest, "malformed", "There is no message in the body.")
 	}
+	// A message that was sent twice at once: the second looks when the first has
+	// begun its run.
+	defer h.turns.take(c)()
 	newest, err := h.chat.Newest(r.Context(), &c.Caller)
 	if err != nil {
 		return err
@@ -158,6 +162,43 @@ func (h *Handler) begin(w http.ResponseWriter, r *http.Request, c *caller, text 
 	e.start(res.RunID)
 	h.follow(w, r, c, res.RunID, e)
 	return nil
+}
+
+// turns let one request at a time look how a chat stands and move it on.
+type turns struct {
+	mu sync.Mutex
+	by map[string]*turn // by thread
+}
+
+type turn struct {
+	mu   sync.Mutex
+	want int // who has it, and who waits
+}
+
+// take waits for the chat's turn. leave gives it back, where the stream has not:
+// by then the chat was moved on.
+func (t *turns) take(c *caller) (leave func()) {
+	t.mu.Lock()
+	if t.by == nil {
+		t.by = map[string]*turn{}
+	}
+	one := t.by[c.Thread]
+	if one == nil {
+		one = &turn{}
+		t.by[c.Thread] = one
+	}
+	one.want++
+	t.mu.Unlock()
+	one.mu.Lock()
+	c.moved = sync.OnceFunc(func() {
+		one.mu.Unlock()
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if one.want--; one.want == 0 {
+			delete(t.by, c.Thread)
+		}
+	})
+	return c.moved
 }
 
 // stop ends the chat's run: what it waits for is withdrawn, a call in flight is

@@ -11,7 +11,8 @@ import (
 // caller is who sends one request.
 type caller struct {
 	chat.Caller
-	sdk int
+	sdk   int
+	moved func() // gives the chat's turn back; nil without one
 }
 
 // ServeHTTP implements http.Handler.
