@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A person approves over HTTP, and the agent goes on.
@@ -111,7 +112,7 @@ func TestRespondInTheToolsPlace(t *testing.T) {
 
 // What ran and did not come back is settled by a person's word.
 func TestAnOutcomeIsSettled(t *testing.T) {
-	w := newWorld(t, setting{idle: true})
+	w := newWorld(t, setting{idle: true, timeout: 300 * time.Millisecond})
 	var r run
 	w.do("uma", "POST", "/v1/runs", `{"agent":"shop","text":"refund 5"}`).into(t, &r)
 	resume := func(ctx context.Context) {

@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -63,6 +64,7 @@ type world struct {
 	mu     sync.Mutex
 	ran    map[string]int // calls by id
 	hang   bool           // the next call does not come back
+	limit  time.Duration  // of refund
 	server *httptest.Server
 	o      httpapi.Options
 }
@@ -89,14 +91,15 @@ type setting struct {
 	options func(*httpapi.Options)
 	engine  func(*engine.Config)
 	service func(ringi.Service) ringi.Service
-	idle    bool // no worker
+	idle    bool          // no worker
+	timeout time.Duration // of refund; 0 is a minute
 }
 
 var operator = access.Operator("os:1000@test", "default")
 
 func newWorld(t testing.TB, set setting) *world {
 	t.Helper()
-	w := &world{t: t, log: &syncBuffer{}, done: make(chan struct{}), token: map[string]string{}, ran: map[string]int{}}
+	w := &world{t: t, log: &syncBuffer{}, done: make(chan struct{}), token: map[string]string{}, ran: map[string]int{}, limit: cmp.Or(set.timeout, time.Minute)}
 	folder := t.TempDir()
 	work := worker.New(worker.Options{AtOnce: 2})
 	store, err := sqlite.Open(filepath.Join(folder, "runs.db"), sqlite.Options{Woken: work.Wake})
@@ -176,7 +179,7 @@ func (w *world) registry() *ringi.Registry {
 		return ringi.Preview{Text: "would do " + string(c.Input)}, nil
 	}}
 	for _, tool := range []ringi.Tool{
-		{Name: "refund", Effect: ringi.NonIdempotentWrite, InputSchema: refundSchema, AllowEdit: true, AllowRespond: true, Timeout: 300 * time.Millisecond},
+		{Name: "refund", Effect: ringi.NonIdempotentWrite, InputSchema: refundSchema, AllowEdit: true, AllowRespond: true, Timeout: w.limit},
 		{Name: "teamwork", Effect: ringi.NonIdempotentWrite, InputSchema: refundSchema, Deciders: ringi.Deciders{Teams: []string{"money"}}},
 		{Name: "look", Effect: ringi.ReadOnly, InputSchema: refundSchema},
 		{Name: "identify", Effect: ringi.ReadOnly, InputSchema: json.RawMessage(`{"type":"object","properties":{"amount":{},"pin":{},"word":{"type":"string","format":"password"}}}`),

@@ -22,6 +22,7 @@ type stage struct {
 	store  ringi.Store
 	engine *engine.Engine
 	ran    atomic.Int64
+	closed chan struct{} // once it is closed
 }
 
 // scenes are the stories of the stages: the calls of the model's first turn.
@@ -62,7 +63,7 @@ func newStageIn(space, path string, keys *sign.Keyring, start int) (*stage, erro
 	if err != nil {
 		return nil, err
 	}
-	s := &stage{store: store}
+	s := &stage{store: store, closed: make(chan struct{})}
 	next := start
 	s.engine, err = engine.New(engine.Config{
 		Agent: "stage", Space: space, Registry: s.registry(), Model: stageModel{}, Store: store, Keyring: keys, FourEyes: engine.FourEyesOff,
@@ -116,8 +117,8 @@ func (s *stage) registry() *ringi.Registry {
 		handler := ran
 		if t.tool.Name == "slow_write" {
 			handler = func(ctx context.Context, c ringi.ToolCall) (ringi.ToolResult, error) {
-				time.Sleep(200 * time.Millisecond) // long after its time
-				return ran(ctx, c)
+				<-s.closed // long after its time, and after the store's
+				return ran(context.Background(), c)
 			}
 		}
 		if t.tool.InputSchema == nil {
@@ -159,7 +160,10 @@ func (s *stage) approve(r ringi.ApprovalRequest, by ringi.Principal) error {
 	return err
 }
 
-func (s *stage) close() error { return s.store.Close() }
+func (s *stage) close() error {
+	defer close(s.closed)
+	return s.store.Close()
+}
 
 // stageModel asks for the calls of its scene, which the first message names,
 // and then says what came back.

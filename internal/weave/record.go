@@ -58,7 +58,7 @@ const (
 const columns = 100
 
 // patience bounds a recording that hangs.
-const patience = time.Minute
+const patience = 5 * time.Minute
 
 // terminal runs `ringi try` in a terminal of 100 columns, answers its one
 // question, and returns what the terminal showed.
