@@ -76,6 +76,9 @@ func TestS05_HostileResumes(t *testing.T) {
 			u.messages = append(u.messages, m{"id": "n", "role": "user", "content": "and now"})
 			return approve(u)
 		}, "message"},
+		"an edit that the schema refuses": {"pay twice", func(u *user) []m {
+			return append(approve(u), u.resolved(1, m{"approved": true, "editedArgs": m{"to": "eve", "amount": "many"}}))
+		}, "invalid_input"},
 		"one is wrong": {"pay twice", func(u *user) []m { return append(approve(u), u.resolved(1, m{"approved": "yes"})) }, "payload"},
 	} {
 		t.Run(name, func(t *testing.T) {

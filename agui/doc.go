@@ -1,6 +1,5 @@
 // Package agui serves an agent over AG-UI, the Agent User Interaction Protocol, in
-// its version 1.0: the HttpAgent of @ag-ui/client, and what is built on it, drives
-// a Ringi agent as it stands.
+// its version 1.0: the HttpAgent of @ag-ui/client drives a Ringi agent as it stands.
 //
 // What it does not take over is the protocol's trust in the client's history. The
 // store holds the run and what it waits for. Of a RunAgentInput two things count:

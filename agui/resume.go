@@ -1,7 +1,9 @@
 package agui
 
 import (
+	"cmp"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -31,16 +33,27 @@ func (h *Handler) answered(s *stream, newest *ringi.RunRow) error {
 	if err != nil {
 		return err
 	}
+	// What can still be refused comes first: a proposal's input is checked as it is
+	// recorded.
+	slices.SortStableFunc(decisions, func(a, b ringi.Decision) int { return cmp.Compare(late(a), late(b)) })
 	for i, d := range decisions {
 		if _, err := h.o.Service.Decide(s.r.Context(), d); err != nil {
 			if i == 0 {
 				return err
 			}
+			h.chat.Drive(newest.ID)
 			p := h.problem(s.r, err)
 			return &chat.Problem{Status: p.Status, Code: p.Code, Text: p.Text + " Other answers were taken: connect, and look again."}
 		}
 	}
 	return s.goOn(v, false)
+}
+
+func late(d ringi.Decision) int {
+	if d.Answer == ringi.Edit || d.Answer == ringi.Fill {
+		return 0
+	}
+	return 1
 }
 
 // decisions reads the decisions out of the entries. They answer everything that

@@ -77,6 +77,7 @@ func (h *Server) View(ctx context.Context, c *Caller, runID string) (*View, erro
 	if err != nil {
 		return nil, err
 	}
+	v.Rests = v.Rests && !v.due()
 	log := sight.NewLog(events, tools)
 	f := &folding{v: v, log: log, calls: map[string]*Call{}}
 	for _, ev := range events {
@@ -89,6 +90,20 @@ func (h *Server) View(ctx context.Context, c *Caller, runID string) (*View, erro
 	}
 	v.close()
 	return v, nil
+}
+
+// due reports whether the run waits for nobody any more: its requests have expired,
+// and whoever goes on with it will see.
+func (v *View) due() bool {
+	if !v.Row.Status.Waiting() {
+		return false
+	}
+	for _, a := range v.Asks {
+		if a.State == ringi.Pending {
+			return false
+		}
+	}
+	return len(v.Asks) > 0
 }
 
 // tools are the definitions that mask what the run holds; it also reads the run's
