@@ -3,7 +3,7 @@ import { useId, useRef, useState } from 'react';
 import { getToolName, type DynamicToolUIPart, type ToolUIPart } from 'ai';
 import { Fields, valuesOf, type Schema } from './form';
 import { decide, type Answer, type Chat } from './ringi';
-import { Arguments, moneyOf, Shown, Value } from './shown';
+import { Arguments, isAway, moneyOf, Shown, Value } from './shown';
 
 export type ToolPart = ToolUIPart | DynamicToolUIPart;
 // What Ringi says beside a tool part (docs/chat.md).
@@ -52,7 +52,7 @@ export function Call({ part, asked, chat }: { part: ToolPart; asked?: Asked; cha
       {money.map((m, i) => <p className="money" key={i}>{m}</p>)}
       {open ? details : <details><summary>What it was asked with</summary>{details}</details>}
       {reason && <p className="said"><span>Reason:</span> <Shown text={reason} /></p>}
-      {part.state === 'output-error' && <p className="said"><Shown text={part.errorText} /></p>}
+      {part.state === 'output-error' && s.word === 'Not done' && <p className="said"><Shown text={part.errorText} /></p>}
       {part.state === 'output-available' && <details><summary>What came of it</summary><Result of={part.output} /></details>}
       {s.answer && asked && <Answers key={asked.data.request} {...{ part, asked, chat }} typed={s.answer === 'values'} done={() => heading.current?.focus()} />}
       {open && asked?.data.link && (
@@ -99,7 +99,7 @@ function Answers({ part, asked, chat, typed, done }: { part: ToolPart; asked: As
       await decide(chat, typed ? asked : part, answer, more());
       done();
     } catch (e) {
-      setProblem(e instanceof TypeError ? 'The server does not answer. Nothing was decided.' : (e as Error).message);
+      setProblem(isAway(e) ? 'The server does not answer. Nothing was decided.' : (e as Error).message);
       setBusy(false);
     }
   };

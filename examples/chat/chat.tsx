@@ -3,7 +3,7 @@ import { useChat } from '@ai-sdk/react';
 import { DefaultChatTransport, isToolUIPart, type UIMessage } from 'ai';
 import { Call, waits, type Asked } from './approval';
 import { follow, stop } from './ringi';
-import { Shown } from './shown';
+import { isAway, Shown } from './shown';
 
 const tries = ['Mira Solheim asks for a refund for a broken kettle.', 'Refund the lost parcels A-1031, A-1032 and A-1033.',
   'Amara Okafor is on the telephone: cancel order A-1057.', 'Write to the customer of order A-1071.'];
@@ -42,7 +42,7 @@ export function Chat({ api, id, initial }: { api: string; id: string; initial: U
           <div className="tries"><p>Ask the back office. It looks things up by itself, and asks before it changes anything.</p>
             <ul>{tries.map(t => <li key={t}><button type="button" onClick={() => say(t)}>{t}</button></li>)}</ul></div>)}
         <ol className="messages">{messages.map(m => <li key={m.id} className={m.role}><Message message={m} chat={at} /></li>)}</ol>
-        {chat.status === 'error' && <p className="problem" role="alert">{chat.error instanceof TypeError ? 'The server does not answer. The chat goes on when it is back.' : <Shown text={chat.error?.message ?? ''} prose />}</p>}
+        {chat.status === 'error' && <p className="problem" role="alert">{isAway(chat.error) ? 'The server does not answer. The chat goes on when it is back.' : <Shown text={chat.error?.message ?? ''} prose />}</p>}
         <div ref={bottom} />
       </main>
       <Composer {...{ draft, setDraft, state }} stops={busy || waiting > 0} say={say} onStop={() => void stop(at)} />

@@ -182,7 +182,7 @@ func TestOutcomeUnknown(t *testing.T) {
 
 // Who is not asked sees that it waits, and where; and it goes on by itself.
 func TestDecidedByAnother(t *testing.T) {
-	onScreens(t, "deciders: {people: [local:boss]}", func(w *world, b *tab) {
+	onScreens(t, `deciders: {people: ["local:boss"]}`, func(w *world, b *tab) {
 		w.link("local:boss", true)
 		token := w.token("local:boss")
 		b.send(kettle)

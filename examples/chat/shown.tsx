@@ -53,3 +53,8 @@ export function moneyOf(input: unknown): string[] {
     return `${digits.slice(0, -2).replace(/\B(?=(\d{3})+$)/g, '\u202f')}.${digits.slice(-2)} ${currency}`;
   });
 }
+
+// isAway tells a server that nobody reached, or a proxy's page in its place, from what Ringi says.
+export function isAway(e: unknown) {
+  return e instanceof TypeError || (e instanceof Error && /^\s*($|<|Failed to fetch)/.test(e.message));
+}
