@@ -18,12 +18,12 @@ import (
 	"github.com/ringi-dev/ringi/agui"
 	"github.com/ringi-dev/ringi/engine"
 	"github.com/ringi-dev/ringi/internal/chat/chattest"
+	"github.com/ringi-dev/ringi/internal/npmtest"
 )
 
 // The real npm package drives the server. Each scenario of page.mjs is a subtest.
 func TestHttpAgent(t *testing.T) {
-	chattest.NeedsNode(t)
-	dir := chattest.Install(t, filepath.Join("testdata", "npm", "v1"))
+	dir := npmtest.Folder(t, filepath.Join("testdata", "npm", "v1"))
 	page, err := os.ReadFile(filepath.Join("testdata", "npm", "page.mjs"))
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "page.mjs"), page, 0o644)

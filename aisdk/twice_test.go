@@ -70,7 +70,7 @@ func TestPost_TwiceAtOnceIsOneRun(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := s.prompted("hello"); n != 1 || taken.Load() != 1 || refused.Load() != 1 {
+	if n := s.Prompted("hello"); n != 1 || taken.Load() != 1 || refused.Load() != 1 {
 		t.Errorf("the model was asked %d times; %d were taken, %d refused", n, taken.Load(), refused.Load())
 	}
 }

@@ -27,7 +27,7 @@ func (s *server) mountChat(mux *http.ServeMux, auth *access.Authenticator, guard
 		if fromToken, err = identity.New(identity.Options{Issuer: c.Identity.Issuer, JWKS: c.Identity.JWKS, Audience: c.Identity.Audience, Teams: c.Identity.Teams}); err != nil {
 			return fmt.Errorf("make chat: %w", err)
 		}
-		fromToken, may = notDisabled(s.people.Directory, fromToken), named
+		fromToken, may = notDisabled(s.people.Directory, fromToken), named(s.people.Directory)
 	}
 	mount := func(at string, h http.Handler) {
 		h = guard(http.StripPrefix(at, h))
@@ -150,8 +150,16 @@ func notDisabled(people *access.Directory, who func(*http.Request) (ringi.Princi
 }
 
 // named are those whom a request names: who comes with another site's token
-// decides nothing that is merely open to all.
-func named(_ context.Context, by ringi.Principal, r ringi.ApprovalRequest) bool {
-	return slices.Contains(r.Deciders.People, by.ID) ||
-		slices.ContainsFunc(r.Deciders.Teams, func(t string) bool { return slices.Contains(by.Teams, t) })
+// decides nothing that is merely open to all. Where four eyes are asked for he
+// must be one whom this server knows too: nobody else's two names can be joined.
+func named(people *access.Directory) mayDecide {
+	return func(ctx context.Context, by ringi.Principal, r ringi.ApprovalRequest) bool {
+		if r.FourEyes {
+			if _, err := people.User(ctx, by.ID); err != nil {
+				return false
+			}
+		}
+		return slices.Contains(r.Deciders.People, by.ID) ||
+			slices.ContainsFunc(r.Deciders.Teams, func(t string) bool { return slices.Contains(by.Teams, t) })
+	}
 }
