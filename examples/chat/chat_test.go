@@ -40,8 +40,8 @@ func TestDenyWithReason(t *testing.T) {
 	})
 }
 
-// Somebody changes the amount in the inbox while the page shows the old one: it
-// goes on by itself, with what ran.
+// Somebody changes the amount in the inbox while the page shows the old one. What
+// would run is another now, and so is its preview: the page asks anew by itself.
 func TestEditedElsewhere(t *testing.T) {
 	onScreens(t, "", func(w *world, b *tab) {
 		token := w.token("local:owner")
@@ -49,6 +49,9 @@ func TestEditedElsewhere(t *testing.T) {
 		b.cards(1)
 		w.elsewhere(token, "A-1042", map[string]any{"answer": "edit", "and_approve": true,
 			"input": map[string]any{"order_id": "A-1042", "amount_cents": 2000, "currency": "EUR", "reason": "goodwill"}})
+		b.until(`document.querySelector(".card.asks .money")?.innerText === "20.00 EUR"`)
+		b.says("20.00 EUR to Mira Solheim", "goodwill")
+		b.press(1, "Approve")
 		b.says("A colleague changed the amount: 20.00 EUR instead of 34.90 EUR", "refund is done.", "The agent wants to run send_mail.")
 		b.until(`document.querySelector(".card.done .money").innerText === "20.00 EUR"`)
 		b.look("edited")
