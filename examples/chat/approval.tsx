@@ -99,7 +99,7 @@ function Answers({ part, asked, chat, typed, done }: { part: ToolPart; asked: As
       await decide(chat, typed ? asked : part, answer, more());
       done();
     } catch (e) {
-      setProblem(isAway(e) ? 'The server does not answer. Nothing was decided.' : (e as Error).message);
+      setProblem(isAway(e) ? 'The server does not answer. Try again when it is back.' : (e as Error).message);
       setBusy(false);
     }
   };

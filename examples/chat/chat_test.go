@@ -110,7 +110,7 @@ func TestServerKilled(t *testing.T) {
 		b.cards(1)
 		w.kill()
 		b.press(1, "Approve")
-		b.says("The server does not answer. Nothing was decided.")
+		b.says("The server does not answer. Try again when it is back.")
 		b.look("away")
 		w.start()
 		b.press(1, "Approve")
@@ -132,7 +132,7 @@ func TestServerKilled(t *testing.T) {
 		w.start()
 		b.until(`document.querySelector(".composer .primary")`)
 		b.until(`document.querySelectorAll(".user").length === 2`)
-		b.says("back office")
+		b.says("I can look up customers and orders")
 	})
 }
 
