@@ -306,19 +306,6 @@ func (u *user) cancelled(n int) m {
 	return m{"interruptId": u.interrupts[n]["id"], "status": "cancelled"}
 }
 
-// types lists the events' types, as if the model had been fast.
-func (r *reply) types() string {
-	var out []string
-	for _, e := range r.events {
-		kind := e["type"].(string)
-		if strings.HasPrefix(kind, "REASONING") || kind == "TEXT_MESSAGE_CONTENT" && len(out) > 0 && out[len(out)-1] == kind {
-			continue
-		}
-		out = append(out, kind)
-	}
-	return strings.Join(out, " ")
-}
-
 func (r *reply) find(kind string) m {
 	for _, e := range r.events {
 		if e["type"] == kind {

@@ -296,7 +296,7 @@ func check(cfg Config) error {
 		return fmt.Errorf("unknown status %q for undeclared remote tools", s)
 	}
 	if _, ok := cfg.Store.(ringi.AdmittingStore); cfg.Admit != nil && !ok {
-		return errors.New("Admit needs a store that keeps a ledger")
+		return errors.New("the store keeps no ledger: Admit needs one")
 	}
 	if cfg.Lease < minLease {
 		return fmt.Errorf("lease %s is shorter than %s", cfg.Lease, minLease)

@@ -82,9 +82,9 @@ func TestS12_WhoMayApprove(t *testing.T) {
 			wantErr(t, err, ringi.ErrNotPermitted)
 			return w.resume(e, res.RunID)
 		}, []string{"ana", "ana@work", "cho", "tok_ana"}},
-		{"who gave typed input", func(w *world, e *engine.Engine) *ringi.Result {
+		{"who gave typed input", func(w *world, _ *engine.Engine) *ringi.Result {
 			w.says(calls("wire", `{}`))
-			e = w.engine()
+			e := w.engine()
 			res := w.run(e, ringi.RunStart{By: ben})
 			w.decide(e, res.Pending[0].Fill(login("ana@work"), json.RawMessage(`{"code":"1"}`)))
 			return w.resume(e, res.RunID)

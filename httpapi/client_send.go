@@ -117,7 +117,7 @@ func (c *Client) try(ctx context.Context, m message, body []byte, key string) (p
 	case len(b) > maxAnswerBytes:
 		return 0, fmt.Errorf("%s: %w: answer", what, ringi.ErrTooLarge)
 	case res.StatusCode/100 != 2:
-		err, word := asError(res, b)
+		word, err := asError(res, b)
 		return whenRefused(res, word), err
 	}
 	if m.repeats != nil {
@@ -198,31 +198,29 @@ func problemIn(err error) *Problem {
 	return p
 }
 
-// asError turns a problem back into the error that it was made of, and gives
-// its word.
-func asError(res *http.Response, body []byte) (error, string) {
+// asError gives a problem's word, and the error that it was made of.
+func asError(res *http.Response, body []byte) (word string, _ error) {
 	p := &Problem{}
-	word := ""
 	if json.Unmarshal(body, p) == nil {
 		word = wordIn(p)
 	}
 	switch word {
 	case "":
-		return fmt.Errorf("the server answers %s", res.Status), ""
+		return "", fmt.Errorf("the server answers %s", res.Status)
 	case "already-decided", "spent":
 		d := ringi.Decision{Answer: p.Answer, By: ringi.Principal{ID: p.DecidedBy}}
-		return &remoteError{&ringi.DecidedError{Decision: d, State: p.State, At: p.DecidedAt}, p}, word
+		return word, &remoteError{&ringi.DecidedError{Decision: d, State: p.State, At: p.DecidedAt}, p}
 	case "call-started":
-		return &remoteError{&ringi.StartedError{Attempt: p.Attempt, At: p.StartedAt}, p}, word
+		return word, &remoteError{&ringi.StartedError{Attempt: p.Attempt, At: p.StartedAt}, p}
 	case "invalid-input":
-		return &remoteError{&ringi.InputError{Code: p.Code, Err: p}, p}, word
+		return word, &remoteError{&ringi.InputError{Code: p.Code, Err: p}, p}
 	case "too-many":
-		return &remoteError{&access.LimitError{After: retryAfter(res)}, p}, word
+		return word, &remoteError{&access.LimitError{After: retryAfter(res)}, p}
 	}
 	for _, r := range table {
 		if r.word == word && len(r.errs) > 0 {
-			return &remoteError{r.errs[0], p}, word
+			return word, &remoteError{r.errs[0], p}
 		}
 	}
-	return p, word
+	return word, p
 }

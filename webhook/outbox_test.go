@@ -72,13 +72,17 @@ func TestReceivers(t *testing.T) {
 		delivered bool
 		why       string
 	}{
-		"204":              {func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(204) }, true, ""},
-		"200 with a text":  {func(w http.ResponseWriter, _ *http.Request, _ int) { fmt.Fprint(w, "ok") }, true, ""},
-		"202":              {func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(202) }, true, ""},
-		"huge answer":      {func(w http.ResponseWriter, _ *http.Request, _ int) { w.Write(make([]byte, 8<<20)) }, true, ""},
-		"cookie":           {func(w http.ResponseWriter, _ *http.Request, _ int) { w.Header().Set("Set-Cookie", "a=b") }, true, ""},
-		"301":              {func(w http.ResponseWriter, r *http.Request, _ int) { http.Redirect(w, r, elsewhere.URL, 301) }, false, "status 301"},
-		"307":              {func(w http.ResponseWriter, r *http.Request, _ int) { http.Redirect(w, r, elsewhere.URL, 307) }, false, "status 307"},
+		"204":             {func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(204) }, true, ""},
+		"200 with a text": {func(w http.ResponseWriter, _ *http.Request, _ int) { fmt.Fprint(w, "ok") }, true, ""},
+		"202":             {func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(202) }, true, ""},
+		"huge answer":     {func(w http.ResponseWriter, _ *http.Request, _ int) { w.Write(make([]byte, 8<<20)) }, true, ""},
+		"cookie":          {func(w http.ResponseWriter, _ *http.Request, _ int) { w.Header().Set("Set-Cookie", "a=b") }, true, ""},
+		"301": {func(w http.ResponseWriter, r *http.Request, _ int) {
+			http.Redirect(w, r, elsewhere.URL, http.StatusMovedPermanently)
+		}, false, "status 301"},
+		"307": {func(w http.ResponseWriter, r *http.Request, _ int) {
+			http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
+		}, false, "status 307"},
 		"304":              {func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(304) }, false, "status 304"},
 		"400":              {func(w http.ResponseWriter, _ *http.Request, _ int) { http.Error(w, "leave-this-out", 400) }, false, "status 400"},
 		"429":              {func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(429) }, false, "status 429"},

@@ -125,7 +125,7 @@ func TestS12_SharedLoginIsAnErrorAtStart(t *testing.T) {
 	if err := s.close(); err != nil {
 		t.Fatal(err)
 	}
-	if s, err = start(); err == nil || !strings.Contains(err.Error(), "local:desk is marked shared") {
+	if _, err = start(); err == nil || !strings.Contains(err.Error(), "local:desk is marked shared") {
 		t.Fatalf("a shared login under four eyes: %v", err)
 	}
 }

@@ -100,7 +100,7 @@ agents:
 		t.Errorf("eve, who is not named: %d %v\n%s", code, waits, text)
 	}
 	_, text, events = s.agui(ana, ask)
-	if outcome, waits = finished(events); outcome != "interrupt" || !strings.Contains(text, "~r1.") {
+	if outcome, _ = finished(events); outcome != "interrupt" || !strings.Contains(text, "~r1.") {
 		t.Fatalf("ana:\n%s", text)
 	}
 	s.cmd.Process.Kill()
@@ -114,7 +114,7 @@ agents:
 			messages = e["messages"]
 		}
 	}
-	if outcome, waits = finished(events); outcome != "interrupt" || messages == nil {
+	if outcome, _ = finished(events); outcome != "interrupt" || messages == nil {
 		t.Fatalf("after the kill:\n%s", text)
 	}
 	var resume []any

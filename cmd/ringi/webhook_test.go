@@ -194,20 +194,6 @@ func TestWebhooksOfAKilledServer(t *testing.T) {
 	}
 }
 
-// hookTable is the file of messages, with what is not in it yet.
-func (p *machine) hookTable(t *testing.T) string {
-	t.Helper()
-	var text string
-	for _, end := range []string{"", "-wal"} {
-		b, err := os.ReadFile(filepath.Join(p.dir, "state/ringi", webhookFile+end))
-		if err != nil && (end == "" || !os.IsNotExist(err)) {
-			t.Fatal(err)
-		}
-		text += string(b)
-	}
-	return text
-}
-
 // decideMarked starts a run and approves its payment, both with marked texts.
 func decideMarked(t *testing.T, a *agent, thread string) string {
 	t.Helper()
