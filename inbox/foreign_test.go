@@ -48,7 +48,7 @@ func TestS11_AForeignRequestNeverLooksLikeOneOfOurs(t *testing.T) {
 	}
 	ben.open("/a/" + theirs.Request.ID)
 	main, claims, _ := strings.Cut(ben.page, `<details class="claims">`)
-	for _, want := range []string{"ext:bot/refund", "From outside: nobody registered this tool", "The client bot of", "data-risky", "Close to secrets", "Change: twice is twice"} {
+	for _, want := range []string{"ext:bot/refund", "From outside: nobody registered this tool", "The client bot of", "data-risky", "Close to secrets", "Changes something every time it runs"} {
 		if !strings.Contains(main, want) {
 			t.Errorf("the page does not say %q", want)
 		}

@@ -516,7 +516,9 @@ func TestWokenAMomentTooEarly(t *testing.T) {
 		return e.Resume(ctx, run)
 	}
 	early = suspended(t, e)
-	runs(t, w, store, c)
+	looked := &firstLook{Engine: c, done: make(chan struct{})}
+	runs(t, w, store, looked)
+	<-looked.done // what is decided now is found by its wake-up alone
 	w.Wake("default", early.RunID)
 	busy := decided(t, e)
 	for _, run := range []string{early.RunID, busy} {
@@ -524,4 +526,17 @@ func TestWokenAMomentTooEarly(t *testing.T) {
 			t.Errorf("run is %s, paid %d times", row.Status, till.count(run))
 		}
 	}
+}
+
+// firstLook tells when the worker has looked at the store once: then requests
+// are expired.
+type firstLook struct {
+	worker.Engine
+	once sync.Once
+	done chan struct{}
+}
+
+func (f *firstLook) Expire(ctx context.Context, limit int) (int, error) {
+	f.once.Do(func() { close(f.done) })
+	return f.Engine.Expire(ctx, limit)
 }

@@ -107,7 +107,7 @@ func TestEverySettingInThreeWays(t *testing.T) {
 	value := map[string]string{"listen": "127.0.0.1:9", "public_url": "http://a.example", "trusted_proxies": "10.0.0.1", "log.level": "warn",
 		"log.format": "json", "decide": "server", "worker.at_once": "5", "worker.grace": "7s", "tls.cert_file": "/x", "tls.key_file": "/x",
 		"notify.ntfy.url": "https://ntfy.example.org", "notify.push.use": "off", "notify.push.contact": "mailto:ops@example.org",
-		"chat.serve": "on", "chat.show": "all", "chat.new_message": "withdraw", "outbound.allow": "10.0.0.1", "outbound.proxy": "http://proxy.example:3128"}
+		"chat.serve": "on", "chat.agui": "on", "chat.show": "all", "chat.new_message": "withdraw", "outbound.allow": "10.0.0.1", "outbound.proxy": "http://proxy.example:3128"}
 	for _, s := range settings {
 		v := value[s.key]
 		if v == "" {
