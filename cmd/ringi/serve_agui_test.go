@@ -114,7 +114,7 @@ agents:
 			messages = e["messages"]
 		}
 	}
-	if outcome, _ = finished(events); outcome != "interrupt" || messages == nil {
+	if outcome, waits = finished(events); outcome != "interrupt" || messages == nil {
 		t.Fatalf("after the kill:\n%s", text)
 	}
 	var resume []any
