@@ -195,14 +195,12 @@ func (m *model) Format(s fmt.State, _ rune) { fmt.Fprintf(s, "gemini model %q", 
 // Generate streams one answer.
 func (m *model) Generate(ctx context.Context, req ringi.ModelRequest) iter.Seq2[ringi.ModelEvent, error] {
 	return func(yield func(ringi.ModelEvent, error) bool) {
-		out := &sink{yield: yield}
-		if err := m.generate(ctx, &req, out); err != nil && !out.left {
-			yield(ringi.ModelEvent{}, err)
-		}
+		out := vendor.NewSink(yield)
+		out.End(m.generate(ctx, &req, out))
 	}
 }
 
-func (m *model) generate(ctx context.Context, req *ringi.ModelRequest, out *sink) error {
+func (m *model) generate(ctx context.Context, req *ringi.ModelRequest, out *vendor.Sink) error {
 	if m.fault != nil {
 		return m.fault
 	}
@@ -225,22 +223,3 @@ func (m *model) generate(ctx context.Context, req *ringi.ModelRequest, out *sink
 
 // maxID is the longest call id that is taken from another vendor's turn.
 const maxID = 64
-
-// errLeft ends a stream whose reader has gone.
-var errLeft = errors.New("reader left the stream")
-
-// sink hands events out until the reader leaves.
-type sink struct {
-	yield func(ringi.ModelEvent, error) bool
-	left  bool
-}
-
-func (s *sink) put(ev ringi.ModelEvent) error {
-	if !s.left && !s.yield(ev, nil) {
-		s.left = true
-	}
-	if s.left {
-		return errLeft
-	}
-	return nil
-}

@@ -18,7 +18,7 @@ import (
 // the connection then ended in good order. What ends before is broken.
 type stream struct {
 	m    *model
-	out  *sink
+	out  *vendor.Sink
 	call *vendor.Watched
 
 	parts  []part
@@ -174,7 +174,7 @@ func (s *stream) asks(c *functionCall, signature string) error {
 	if input == "" {
 		return nil
 	}
-	return s.out.put(ringi.ModelEvent{InputDelta: input, CallIndex: len(s.calls) - 1, CallTool: c.Name})
+	return s.out.Put(ringi.ModelEvent{InputDelta: input, CallIndex: len(s.calls) - 1, CallTool: c.Name})
 }
 
 // say takes text or thoughts. Pieces without a signature are one part; a signed
@@ -199,10 +199,10 @@ func (s *stream) say(p *part) error {
 	case text == "":
 		return nil
 	case p.Thought:
-		return s.out.put(ringi.ModelEvent{ReasoningDelta: text})
+		return s.out.Put(ringi.ModelEvent{ReasoningDelta: text})
 	}
 	s.text.WriteString(text)
-	return s.out.put(ringi.ModelEvent{TextDelta: text})
+	return s.out.Put(ringi.ModelEvent{TextDelta: text})
 }
 
 // close makes the turn.
@@ -228,7 +228,7 @@ func (s *stream) close() error {
 		}
 		t.Opaque = vendor.Seal(s.m.seal, data)
 	}
-	return s.out.put(ringi.ModelEvent{Turn: t})
+	return s.out.Put(ringi.ModelEvent{Turn: t})
 }
 
 // reason translates the finish reason:

@@ -17,7 +17,7 @@ import (
 // it: what ends before is broken, even behind the finish reason.
 type chatStream struct {
 	m    *model
-	out  *sink
+	out  *vendor.Sink
 	call *vendor.Watched
 
 	text, refusal strings.Builder
@@ -137,7 +137,7 @@ func (s *chatStream) choice(c *choice) error {
 	s.text.WriteString(d.Content)
 	s.refusal.WriteString(d.Refusal)
 	if told := d.Content + d.Refusal; told != "" {
-		if err := s.out.put(ringi.ModelEvent{TextDelta: told}); err != nil {
+		if err := s.out.Put(ringi.ModelEvent{TextDelta: told}); err != nil {
 			return err
 		}
 	}
@@ -162,7 +162,7 @@ func (s *chatStream) think(d *delta) error {
 	if told == "" {
 		return nil
 	}
-	return s.out.put(ringi.ModelEvent{ReasoningDelta: told})
+	return s.out.Put(ringi.ModelEvent{ReasoningDelta: told})
 }
 
 // fragment takes a piece of a call. Pieces belong together by their index; some
@@ -187,7 +187,7 @@ func (s *chatStream) fragment(d *fragment) error {
 	if d.Function.Arguments == "" {
 		return nil
 	}
-	return s.out.put(ringi.ModelEvent{InputDelta: d.Function.Arguments, CallIndex: pos, CallTool: c.name})
+	return s.out.Put(ringi.ModelEvent{InputDelta: d.Function.Arguments, CallIndex: pos, CallTool: c.name})
 }
 
 // close makes the turn.
@@ -205,7 +205,7 @@ func (s *chatStream) close() error {
 	if len(t.Calls) > 0 && t.Finish.Clean() {
 		t.Opaque = vendor.Seal(s.m.seal, s.kept())
 	}
-	return s.out.put(ringi.ModelEvent{Turn: t})
+	return s.out.Put(ringi.ModelEvent{Turn: t})
 }
 
 // reason translates the finish reason. One that is not known is not clean:

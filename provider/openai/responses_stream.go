@@ -17,7 +17,7 @@ import (
 // with the response's end closes it: completed, incomplete or failed.
 type responseStream struct {
 	m       *model
-	out     *sink
+	out     *vendor.Sink
 	call    *vendor.Watched
 	allowed allowed
 
@@ -96,7 +96,7 @@ func (s *responseStream) put(ev ringi.ModelEvent, told string) error {
 	if told == "" {
 		return nil
 	}
-	return s.out.put(ev)
+	return s.out.Put(ev)
 }
 
 func (s *responseStream) added(ev *event) error {
@@ -216,7 +216,7 @@ func (s *responseStream) close(ev *event) error {
 		}
 		t.Opaque = vendor.Seal(s.m.seal, b)
 	}
-	return s.out.put(ringi.ModelEvent{Turn: t})
+	return s.out.Put(ringi.ModelEvent{Turn: t})
 }
 
 // complete compares what was streamed with what the response lists. Some servers
