@@ -4,251 +4,74 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
-	"os"
 	"strings"
-	"sync"
 	"testing"
-	"time"
+
+	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/option"
 
 	"github.com/ringi-dev/ringi"
-	"github.com/ringi-dev/ringi/engine"
+	"github.com/ringi-dev/ringi/examples/internal/looptest"
 )
 
-const (
-	a1017 = `{"id":"A-1017"}`
-	a1018 = `{"id":"A-1018"}`
-)
+var example = looptest.Example{
+	API:       looptest.Messages{},
+	Registry:  func() *ringi.Registry { return registry(shop()) },
+	Begin:     begin,
+	Loop:      func(p *looptest.Process) (looptest.Loop, error) { return kept(p, loop(p)), nil },
+	Reencodes: true,
+}
 
-// answered checks what the model last read, by the ids of its own calls.
-func answered(t *testing.T, v *vendor, want map[string]string) {
-	t.Helper()
-	if got := v.results(); fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("the model read %q, want %q", got, want)
+func TestMain(m *testing.M) { example.Main(m) }
+
+func TestLoop(t *testing.T) { example.Run(t) }
+
+func begin(s *looptest.Scene) error {
+	return saveTo(s.File("kept"))(Kept{Messages: []anthropic.BetaMessageParam{anthropic.NewBetaUserMessage(anthropic.NewBetaTextBlock("Refund A-1017."))}})
+}
+
+// loop is the program's loop with tools that are noted.
+func loop(p *looptest.Process) Loop {
+	client := anthropic.NewClient(option.WithBaseURL(p.URL), option.WithAPIKey("none"), option.WithMaxRetries(0))
+	l := Loop{Client: client, Params: anthropic.BetaMessageNewParams{Model: "m", MaxTokens: 100}, Gate: p.Gate, Save: saveTo(p.File("kept"))}
+	for _, t := range shop() {
+		l.Tools = append(l.Tools, noted{t, p})
+	}
+	return l
+}
+
+// kept goes on with the conversation that is kept.
+func kept(p *looptest.Process, l Loop) looptest.Loop {
+	return func() (looptest.Turn, error) {
+		k, err := load(p.File("kept"))
+		return func(ctx context.Context) ([]ringi.ApprovalRequest, error) { return l.Run(ctx, k) }, err
 	}
 }
 
-func TestWaitRestartApproveOnce(t *testing.T) {
-	v := newVendor(t, calls("call_1", "find_order", a1017, "call_2", "refund", a1017), says("Done."))
-	s := newScene(t, v)
-	p := s.start()
-	r := p.turn(1)[0]
-	if r.Call.ModelID != "call_2" || r.Call.Input != a1017 {
-		t.Errorf("asks about %+v", r.Call)
-	}
-	s.wantRan("find_order " + a1017)
-	p.exit()
-
-	p = s.start()
-	p.turn(1) // still undecided
-	p.exit()
-	if err := s.spawn("approve " + r.ID).Wait(); err != nil {
-		t.Fatal(err)
-	}
-
-	p = s.start()
-	p.turn(0)
-	s.wantRan("find_order "+a1017, "refund "+a1017)
-	answered(t, v, map[string]string{"call_1": "12.50, paid by card", "call_2": "refunded A-1017"})
-	if n := v.questions(); n != 2 {
-		t.Errorf("the model was asked %d times", n)
-	}
-	if _, err := p.e.Verify(context.Background(), r.RunID); err != nil {
-		t.Error(err)
-	}
-	s.must(p.loop.Gate.Close(context.Background()))
-	p.exit()
+// noted is a tool whose every run is noted.
+type noted struct {
+	anthropic.BetaTool
+	p *looptest.Process
 }
 
-func TestConcurrentResumesRunOnce(t *testing.T) {
-	for _, c := range []struct {
-		name      string
-		processes int
-	}{{"in one process", 1}, {"in eight processes", 8}} {
-		t.Run(c.name, func(t *testing.T) {
-			v := newVendor(t, calls("call_1", "refund", a1017), says("Done."))
-			s := newScene(t, v)
-			p := s.start()
-			s.decide(p.turn(1)[0].Approve(ana))
-			p.exit()
-			var all []*process
-			for range c.processes {
-				all = append(all, s.start())
-			}
-			var kept [8]Kept // each has loaded it before the first one saves
-			for i := range kept {
-				kept[i] = s.kept()
-			}
-			var wg sync.WaitGroup
-			for i := range 8 {
-				wg.Go(func() {
-					if waiting, err := all[i%len(all)].loop.Run(context.Background(), kept[i]); err != nil || len(waiting) > 0 {
-						t.Error(waiting, err)
-					}
-				})
-			}
-			wg.Wait()
-			for _, p := range all {
-				p.exit()
-			}
-			s.wantRan("refund " + a1017)
-			answered(t, v, map[string]string{"call_1": "refunded A-1017"})
-		})
+func (n noted) Execute(ctx context.Context, input json.RawMessage) ([]anthropic.BetaToolResultBlockParamContentUnion, error) {
+	if err := n.p.Ran(n.Name(), input); err != nil {
+		return nil, err
 	}
-}
-
-func TestApproveOneOfTwo(t *testing.T) {
-	v := newVendor(t, calls("call_1", "refund", a1017, "call_2", "refund", a1018), says("Done."))
-	s := newScene(t, v)
-	p := s.start()
-	two := p.turn(2)
-	s.decide(two[1].Approve(ana))
-	left := p.turn(1)
-	if left[0].ID != two[0].ID {
-		t.Errorf("%s waits, want %s", left[0].ID, two[0].ID)
-	}
-	s.wantRan("refund " + a1018)
-	p.exit()
-
-	s.decide(two[0].Approve(ana))
-	p = s.start()
-	p.turn(0)
-	s.wantRan("refund "+a1018, "refund "+a1017)
-	answered(t, v, map[string]string{"call_1": "refunded A-1017", "call_2": "refunded A-1018"})
-	p.exit()
-}
-
-func TestSameCallTwiceAsksTwice(t *testing.T) {
-	v := newVendor(t, calls("call_1", "refund", a1017, "call_2", "refund", a1017), says("Done."))
-	s := newScene(t, v)
-	p := s.start()
-	two := p.turn(2)
-	s.decide(two[0].Approve(ana))
-	p.turn(1)
-	s.wantRan("refund " + a1017)
-	s.decide(two[1].Deny(ana, "once is enough"))
-	p.turn(0)
-	s.wantRan("refund " + a1017)
-	p.exit()
-}
-
-func TestDenyIsReadByTheModel(t *testing.T) {
-	v := newVendor(t, calls("call_1", "refund", a1017), says("I see."))
-	s := newScene(t, v)
-	p := s.start()
-	s.decide(p.turn(1)[0].Deny(ana, "not this customer"))
-	p.turn(0)
-	s.wantRan()
-	if got := v.results()["call_1"]; !strings.Contains(got, "not this customer") {
-		t.Errorf("the model read %q", got)
-	}
-	p.exit()
-}
-
-func TestEditRunsTheEditedBytes(t *testing.T) {
-	v := newVendor(t, calls("call_1", "refund", a1017), says("Done."))
-	s := newScene(t, v)
-	p := s.start()
-	first := p.turn(1)[0]
-	s.decide(first.Edit(ana, json.RawMessage(a1018)))
-	second := p.turn(1)[0] // the process with the tools has checked it, and asks anew
-	if second.Replaces != first.ID || second.Call.Input != a1018 || second.Proposed != a1017 {
-		t.Errorf("asks %+v", second)
-	}
-	s.wantRan()
-	p.exit()
-
-	s.decide(second.Approve(ana))
-	p = s.start()
-	p.turn(0)
-	s.wantRan("refund " + a1018)
-	if got := v.results()["call_1"]; !strings.Contains(got, "refunded A-1018") {
-		t.Errorf("the model read %q", got)
-	}
-	if got := string(v.last()[1].Content[1].Input); got != a1017 {
-		t.Errorf("the model's own call became %s", got)
-	}
-	p.exit()
-}
-
-func TestExpiredIsReadByTheModel(t *testing.T) {
-	v := newVendor(t, calls("call_1", "refund", a1017), says("I see."))
-	s := newScene(t, v)
-	s.config = func(c *engine.Config) { c.Expiry = 50 * time.Millisecond }
-	p := s.start()
-	r := p.turn(1)[0]
-	time.Sleep(time.Until(r.ExpiresAt) + 10*time.Millisecond)
-	p.exit()
-
-	p = s.start()
-	p.turn(0)
-	s.wantRan()
-	if got := v.results()["call_1"]; !strings.Contains(got, "nobody decided in time") {
-		t.Errorf("the model read %q", got)
-	}
-	p.exit()
-}
-
-func TestF30_KilledBetweenStartAndFinish(t *testing.T) {
-	v := newVendor(t, calls("call_1", "refund", a1017), says("Done."))
-	s := newScene(t, v)
-	s.config = shortCalls
-	p := s.start()
-	s.decide(p.turn(1)[0].Approve(ana))
-	p.exit()
-
-	child := s.spawn("hang")
-	for deadline := time.Now().Add(90 * time.Second); s.ran() == ""; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the second process did not start the tool")
-		}
-	}
-	s.must(child.Process.Kill())
-	_ = child.Wait()
-
-	p = s.start()
-	asked := p.turn(1)[0] // it may have run: a person is asked, and nothing runs again
-	if asked.Kind != ringi.KindOutcome {
-		t.Fatalf("asks %s", asked.Kind)
-	}
-	s.wantRan("refund " + a1017)
-	p.exit()
-
-	s.decide(asked.Ran(ana, "refunded A-1017, says the bank"))
-	p = s.start()
-	p.turn(0)
-	s.wantRan("refund " + a1017)
-	answered(t, v, map[string]string{"call_1": "The call was interrupted; a person says that it ran, with this result.\nrefunded A-1017, says the bank"})
-	p.exit()
-}
-
-func TestWhatIsAskedAndRunsAreTheModelsOwnBytes(t *testing.T) {
-	const odd = `{ "id" : "A-1017\u00e9<&>" }`
-	v := newVendor(t, strings.Replace(calls("call_1", "refund", `{"id":"odd"}`), `{"id":"odd"}`, odd, 1), says("Done."))
-	s := newScene(t, v)
-	p := s.start()
-	r := p.turn(1)[0]
-	if r.Call.Input != odd {
-		t.Errorf("asks about %s", r.Call.Input)
-	}
-	s.decide(r.Approve(ana))
-	p.exit()
-	p = s.start()
-	p.turn(0)
-	s.wantRan("refund " + odd)
-	p.exit()
+	return n.BetaTool.Execute(ctx, input)
 }
 
 func TestCutTurnRunsNothing(t *testing.T) {
-	v := newVendor(t, strings.Replace(calls("call_1", "refund", a1017), `"stop_reason":"tool_use"`, `"stop_reason":"max_tokens"`, 1))
-	s := newScene(t, v)
-	p := s.start()
-	p.turn(0)
-	s.wantRan()
-	if n := len(s.kept().Calls); n != 0 {
+	s := example.New(t, strings.Replace(example.Refund(), `"stop_reason":"tool_use"`, `"stop_reason":"max_tokens"`, 1))
+	p := s.Start()
+	p.Turn(0)
+	s.WantRan()
+	k, err := load(s.File("kept"))
+	s.Must(err)
+	if n := len(k.Calls); n != 0 {
 		t.Errorf("%d calls are kept", n)
 	}
-	p.exit()
+	p.Exit()
 }
 
 func TestWithoutAKeyItSaysSo(t *testing.T) {
@@ -258,24 +81,4 @@ func TestWithoutAKeyItSaysSo(t *testing.T) {
 	}
 }
 
-func TestGlueIsShort(t *testing.T) {
-	b, err := os.ReadFile("glue.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, imports := 0, false
-	for line := range strings.Lines(string(b)) {
-		line = strings.TrimSpace(line)
-		switch {
-		case line == "import (":
-			imports = true
-		case imports:
-			imports = line != ")"
-		case line != "" && !strings.HasPrefix(line, "//"):
-			n++
-		}
-	}
-	if n > 40 {
-		t.Errorf("glue.go has %d lines, at most 40 are promised", n)
-	}
-}
+func TestGlueIsShort(t *testing.T) { looptest.GlueIsShort(t, 40) }

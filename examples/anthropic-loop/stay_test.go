@@ -12,9 +12,18 @@ import (
 
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/engine"
+	"github.com/ringi-dev/ringi/examples/internal/looptest"
 )
 
 // In process: the runner runs the tools itself, and a call that waits keeps it.
+
+// now is the conversation as it is kept.
+func now(s *looptest.Scene) Kept {
+	s.Helper()
+	k, err := load(s.File("kept"))
+	s.Must(err)
+	return k
+}
 
 func TestStayAsksAtTheTerminal(t *testing.T) {
 	for _, c := range []struct {
@@ -22,21 +31,20 @@ func TestStayAsksAtTheTerminal(t *testing.T) {
 		runs        []string
 		read        string
 	}{
-		{"yes", "y\n", []string{"refund " + a1017}, "refunded A-1017"},
+		{"yes", "y\n", []string{"refund " + looptest.A1017}, "refunded A-1017"},
 		{"no", "n\n", nil, "denied by a person"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			v := newVendor(t, calls("call_1", "refund", a1017), says("Done."))
-			s := newScene(t, v)
+			s := example.New(t, example.Refund(), example.API.Says("Done."))
 			var out strings.Builder
-			s.config = func(e *engine.Config) { e.OnApprovalRequired = ask(strings.NewReader(c.typed), &out) }
-			p := s.start()
-			s.must(p.loop.Stay(context.Background(), s.kept()))
-			s.wantRan(c.runs...)
-			if got := v.results()["call_1"]; !strings.Contains(got, c.read) || !strings.Contains(out.String(), a1017) {
+			s.Config = func(e *engine.Config) { e.OnApprovalRequired = ask(strings.NewReader(c.typed), &out) }
+			p := s.Start()
+			s.Must(loop(p).Stay(context.Background(), now(s)))
+			s.WantRan(c.runs...)
+			if got := s.Vendor.Last().Results["call_1"]; !strings.Contains(got, c.read) || !strings.Contains(out.String(), looptest.A1017) {
 				t.Errorf("asked %q, the model read %q", out.String(), got)
 			}
-			p.exit()
+			p.Exit()
 		})
 	}
 }
@@ -54,57 +62,54 @@ func inbox(asked chan<- ringi.ApprovalRequest) func(*engine.Config) {
 }
 
 func TestStayWaitsForTheInbox(t *testing.T) {
-	v := newVendor(t, calls("call_1", "refund", a1017, "call_2", "refund", a1018), says("Done."))
-	s := newScene(t, v)
+	s := example.New(t, example.API.Calls(looptest.Call{ID: "call_1", Tool: "refund", Input: looptest.A1017}, looptest.Call{ID: "call_2", Tool: "refund", Input: looptest.A1018}), example.API.Says("Done."))
 	asked := make(chan ringi.ApprovalRequest, 2)
-	s.config = inbox(asked)
-	p := s.start()
+	s.Config = inbox(asked)
+	p := s.Start()
 	done := make(chan error)
-	go func() { done <- p.loop.Stay(context.Background(), s.kept()) }()
-	s.config = func(*engine.Config) {}
+	go func() { done <- loop(p).Stay(context.Background(), now(s)) }()
+	s.Config = func(*engine.Config) {}
 	for range 2 { // both wait at once: the runner runs a turn's calls side by side
-		if r := <-asked; r.Call.Input == a1017 {
-			s.decide(r.Approve(ana))
+		if r := <-asked; r.Call.Input == looptest.A1017 {
+			s.Decide(r.Approve(looptest.Ana))
 		} else {
-			s.decide(r.Deny(ana, "not this one"))
+			s.Decide(r.Deny(looptest.Ana, "not this one"))
 		}
 	}
-	s.must(<-done)
-	s.wantRan("refund " + a1017)
-	if got := v.results(); got["call_1"] != "refunded A-1017" || !strings.Contains(got["call_2"], "not this one") {
+	s.Must(<-done)
+	s.WantRan("refund " + looptest.A1017)
+	if got := s.Vendor.Last().Results; got["call_1"] != "refunded A-1017" || !strings.Contains(got["call_2"], "not this one") {
 		t.Errorf("the model read %q", got)
 	}
-	if n := len(s.kept().Messages); n != 4 {
+	if n := len(now(s).Messages); n != 4 {
 		t.Errorf("%d messages are kept", n)
 	}
-	p.exit()
+	p.Exit()
 }
 
 func TestStayEndsWithItsContext(t *testing.T) {
-	v := newVendor(t, calls("call_1", "refund", a1017))
-	s := newScene(t, v)
+	s := example.New(t, example.Refund())
 	asked := make(chan ringi.ApprovalRequest, 1)
-	s.config = inbox(asked)
-	p := s.start()
+	s.Config = inbox(asked)
+	p := s.Start()
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		<-asked
 		cancel()
 	}()
-	if err := p.loop.Stay(ctx, s.kept()); !errors.Is(err, context.Canceled) {
+	if err := loop(p).Stay(ctx, now(s)); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	s.wantRan()
-	p.exit()
+	s.WantRan()
+	p.Exit()
 }
 
 func TestWaitInProcess(t *testing.T) {
-	v := newVendor(t, calls("call_1", "refund", a1017), says("Done."))
-	s := newScene(t, v)
-	p := s.start()
+	s := example.New(t, example.Refund(), example.API.Says("Done."))
+	p := s.Start()
 	done := make(chan error)
 	go func() {
-		waiting, err := p.loop.converse(t.Context(), p.e, s.file("kept"), "", false, true)
+		waiting, err := loop(p).converse(t.Context(), p.Engine, s.File("kept"), "", false, true)
 		if len(waiting) > 0 {
 			err = errors.New("it did not wait")
 		}
@@ -113,15 +118,15 @@ func TestWaitInProcess(t *testing.T) {
 	var open []ringi.ApprovalRequest
 	for len(open) == 0 {
 		time.Sleep(time.Millisecond)
-		page, err := p.e.Requests(t.Context(), ringi.RequestQuery{})
-		s.must(err)
+		page, err := p.Engine.Requests(t.Context(), ringi.RequestQuery{})
+		s.Must(err)
 		open = page.Requests
 	}
-	s.decide(open[0].Approve(ana))
-	s.must(<-done)
-	s.wantRan("refund " + a1017)
-	answered(t, v, map[string]string{"call_1": "refunded A-1017"})
-	p.exit()
+	s.Decide(open[0].Approve(looptest.Ana))
+	s.Must(<-done)
+	s.WantRan("refund " + looptest.A1017)
+	s.Answered(map[string]string{"call_1": "refunded A-1017"})
+	p.Exit()
 }
 
 // The runner's own hand-over goes through a float64. Run judges and runs the
@@ -133,26 +138,27 @@ func TestLargeNumbers(t *testing.T) {
 		{"stay", `{"cents":12345678901234567000}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			v := newVendor(t, calls("call_1", "pay", large), says("Done."))
-			s := newScene(t, v)
-			store := s.bare(nil)
+			s := example.New(t, example.API.Calls(looptest.Call{ID: "call_1", Tool: "pay", Input: large}), example.API.Says("Done."))
+			store := s.Bare(nil)
 			reg := ringi.NewRegistry()
-			s.must(reg.AddExternal(ringi.Tool{Name: "pay", Effect: ringi.ReadOnly}))
-			e, err := engine.New(engine.Config{Registry: reg, Store: store.store})
-			s.must(err)
+			s.Must(reg.AddExternal(ringi.Tool{Name: "pay", Effect: ringi.ReadOnly}))
+			e, err := engine.New(engine.Config{Registry: reg, Store: store.Store})
+			s.Must(err)
 			gate, err := e.Gate(t.Context(), ringi.RunInfo{})
-			s.must(err)
-			p := s.start()
-			p.loop.Gate, p.loop.Tools = gate, []anthropic.BetaTool{noted{pay{}, s, func() {}}}
+			s.Must(err)
+			p := s.Start()
+			l := loop(p)
+			l.Gate, l.Tools = gate, []anthropic.BetaTool{noted{pay{}, p}}
 			if c.name == "run" {
-				p.turn(0)
+				_, err = l.Run(t.Context(), now(s))
 			} else {
-				s.must(p.loop.Stay(t.Context(), s.kept()))
+				err = l.Stay(t.Context(), now(s))
 			}
-			s.wantRan("pay " + c.want)
-			answered(t, v, map[string]string{"call_1": c.want})
-			p.exit()
-			store.exit()
+			s.Must(err)
+			s.WantRan("pay " + c.want)
+			s.Answered(map[string]string{"call_1": c.want})
+			p.Exit()
+			store.Exit()
 		})
 	}
 }

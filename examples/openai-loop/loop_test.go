@@ -3,263 +3,58 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
-	"os"
 	"strings"
-	"sync"
 	"testing"
-	"time"
+
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
 
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/engine"
+	"github.com/ringi-dev/ringi/examples/internal/looptest"
 )
 
-const (
-	a1017 = `{"id":"A-1017"}`
-	a1018 = `{"id":"A-1018"}`
-)
+var example = looptest.Example{API: looptest.ChatCompletions{}, Registry: registry, Begin: begin, Loop: newLoop}
 
-// answered checks what the model last read, by the ids of its own calls.
-func answered(t *testing.T, v *vendor, want map[string]string) {
-	t.Helper()
-	got := map[string]string{}
-	for _, m := range v.last() {
-		if m.Role == "tool" {
-			got[m.ToolCallID] = fmt.Sprint(m.Content)
+func TestMain(m *testing.M) { example.Main(m) }
+
+func TestLoop(t *testing.T) { example.Run(t) }
+
+func begin(s *looptest.Scene) error {
+	return saveTo(s.File("kept"))(Kept{Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage("Refund A-1017.")}})
+}
+
+func newLoop(p *looptest.Process) (looptest.Loop, error) {
+	client := openai.NewClient(option.WithBaseURL(p.URL), option.WithAPIKey("none"), option.WithMaxRetries(0))
+	l := Loop{Client: client, Params: params("m"), Gate: p.Gate, Save: saveTo(p.File("kept"))}
+	l.Tool = func(ctx context.Context, s engine.Started) (any, error) {
+		if err := p.Ran(s.Call().Tool, s.Input()); err != nil {
+			return nil, err
 		}
+		return shop(ctx, s)
 	}
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("the model read %q, want %q", got, want)
-	}
-}
-
-func TestWaitRestartApproveOnce(t *testing.T) {
-	v := newVendor(t, calls("call_1", "find_order", a1017, "call_2", "refund", a1017), says("Done."))
-	s := newScene(t, v)
-	p := s.start()
-	r := p.turn(1)[0]
-	if r.Call.ModelID != "call_2" || r.Call.Input != a1017 {
-		t.Errorf("asks about %+v", r.Call)
-	}
-	s.wantRan("find_order " + a1017)
-	p.exit()
-
-	p = s.start()
-	p.turn(1) // still undecided
-	p.exit()
-	if err := s.spawn("approve " + r.ID).Wait(); err != nil {
-		t.Fatal(err)
-	}
-
-	p = s.start()
-	p.turn(0)
-	s.wantRan("find_order "+a1017, "refund "+a1017)
-	answered(t, v, map[string]string{"call_1": "12.50, paid by card", "call_2": "refunded A-1017"})
-	if n := v.questions(); n != 2 {
-		t.Errorf("the model was asked %d times", n)
-	}
-	if _, err := p.e.Verify(context.Background(), r.RunID); err != nil {
-		t.Error(err)
-	}
-	s.must(p.loop.Gate.Close(context.Background()))
-	p.exit()
-}
-
-func TestConcurrentResumesRunOnce(t *testing.T) {
-	for _, c := range []struct {
-		name      string
-		processes int
-	}{{"in one process", 1}, {"in eight processes", 8}} {
-		t.Run(c.name, func(t *testing.T) {
-			v := newVendor(t, calls("call_1", "refund", a1017), says("Done."))
-			s := newScene(t, v)
-			p := s.start()
-			s.decide(p.turn(1)[0].Approve(ana))
-			p.exit()
-			var all []*process
-			for range c.processes {
-				all = append(all, s.start())
-			}
-			var kept [8]Kept // each has loaded it before the first one saves
-			for i := range kept {
-				kept[i] = s.kept()
-			}
-			var wg sync.WaitGroup
-			for i := range 8 {
-				wg.Go(func() {
-					if waiting, err := all[i%len(all)].loop.Run(context.Background(), kept[i]); err != nil || len(waiting) > 0 {
-						t.Error(waiting, err)
-					}
-				})
-			}
-			wg.Wait()
-			for _, p := range all {
-				p.exit()
-			}
-			s.wantRan("refund " + a1017)
-			answered(t, v, map[string]string{"call_1": "refunded A-1017"})
-		})
-	}
-}
-
-func TestApproveOneOfTwo(t *testing.T) {
-	v := newVendor(t, calls("call_1", "refund", a1017, "call_2", "refund", a1018), says("Done."))
-	s := newScene(t, v)
-	p := s.start()
-	two := p.turn(2)
-	s.decide(two[1].Approve(ana))
-	left := p.turn(1)
-	if left[0].ID != two[0].ID {
-		t.Errorf("%s waits, want %s", left[0].ID, two[0].ID)
-	}
-	s.wantRan("refund " + a1018)
-	p.exit()
-
-	s.decide(two[0].Approve(ana))
-	p = s.start()
-	p.turn(0)
-	s.wantRan("refund "+a1018, "refund "+a1017)
-	answered(t, v, map[string]string{"call_1": "refunded A-1017", "call_2": "refunded A-1018"})
-	p.exit()
-}
-
-func TestSameCallTwiceAsksTwice(t *testing.T) {
-	v := newVendor(t, calls("call_1", "refund", a1017, "call_2", "refund", a1017), says("Done."))
-	s := newScene(t, v)
-	p := s.start()
-	two := p.turn(2)
-	s.decide(two[0].Approve(ana))
-	p.turn(1)
-	s.wantRan("refund " + a1017)
-	s.decide(two[1].Deny(ana, "once is enough"))
-	p.turn(0)
-	s.wantRan("refund " + a1017)
-	p.exit()
-}
-
-func TestDenyIsReadByTheModel(t *testing.T) {
-	v := newVendor(t, calls("call_1", "refund", a1017), says("I see."))
-	s := newScene(t, v)
-	p := s.start()
-	s.decide(p.turn(1)[0].Deny(ana, "not this customer"))
-	p.turn(0)
-	s.wantRan()
-	last := v.last()
-	if m := last[len(last)-1]; m.ToolCallID != "call_1" || !strings.Contains(fmt.Sprint(m.Content), "not this customer") {
-		t.Errorf("the model read %+v", m)
-	}
-	p.exit()
-}
-
-func TestEditRunsTheEditedBytes(t *testing.T) {
-	v := newVendor(t, calls("call_1", "refund", a1017), says("Done."))
-	s := newScene(t, v)
-	p := s.start()
-	first := p.turn(1)[0]
-	s.decide(first.Edit(ana, json.RawMessage(a1018)))
-	second := p.turn(1)[0] // the process with the tools has checked it, and asks anew
-	if second.Replaces != first.ID || second.Call.Input != a1018 || second.Proposed != a1017 {
-		t.Errorf("asks %+v", second)
-	}
-	s.wantRan()
-	p.exit()
-
-	s.decide(second.Approve(ana))
-	p = s.start()
-	p.turn(0)
-	s.wantRan("refund " + a1018)
-	last := v.last()
-	if m := last[len(last)-1]; m.ToolCallID != "call_1" || !strings.Contains(fmt.Sprint(m.Content), "refunded A-1018") {
-		t.Errorf("the model read %+v", m)
-	}
-	if got := last[len(last)-2].ToolCalls[0].Function.Arguments; got != a1017 {
-		t.Errorf("the model's own call became %s", got)
-	}
-	p.exit()
-}
-
-func TestExpiredIsReadByTheModel(t *testing.T) {
-	v := newVendor(t, calls("call_1", "refund", a1017), says("I see."))
-	s := newScene(t, v)
-	s.config = func(c *engine.Config) { c.Expiry = 50 * time.Millisecond }
-	p := s.start()
-	r := p.turn(1)[0]
-	time.Sleep(time.Until(r.ExpiresAt) + 10*time.Millisecond)
-	p.exit()
-
-	p = s.start()
-	p.turn(0)
-	s.wantRan()
-	if m := v.last(); !strings.Contains(fmt.Sprint(m[len(m)-1].Content), "nobody decided in time") {
-		t.Errorf("the model read %+v", m[len(m)-1])
-	}
-	p.exit()
-}
-
-func TestF30_KilledBetweenStartAndFinish(t *testing.T) {
-	v := newVendor(t, calls("call_1", "refund", a1017), says("Done."))
-	s := newScene(t, v)
-	s.config = shortCalls
-	p := s.start()
-	s.decide(p.turn(1)[0].Approve(ana))
-	p.exit()
-
-	child := s.spawn("hang")
-	for deadline := time.Now().Add(90 * time.Second); s.ran() == ""; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the second process did not start the tool")
-		}
-	}
-	s.must(child.Process.Kill())
-	_ = child.Wait()
-
-	p = s.start()
-	asked := p.turn(1)[0] // it may have run: a person is asked, and nothing runs again
-	if asked.Kind != ringi.KindOutcome {
-		t.Fatalf("asks %s", asked.Kind)
-	}
-	s.wantRan("refund " + a1017)
-	p.exit()
-
-	s.decide(asked.Ran(ana, "refunded A-1017, says the bank"))
-	p = s.start()
-	p.turn(0)
-	s.wantRan("refund " + a1017)
-	answered(t, v, map[string]string{"call_1": "The call was interrupted; a person says that it ran, with this result.\nrefunded A-1017, says the bank"})
-	p.exit()
-}
-
-func TestKeptConversationKeepsEveryByte(t *testing.T) {
-	const odd = `{ "id" : "A-1017\u00e9<&>" }`
-	v := newVendor(t, calls("call_1", "refund", odd), says("Done."))
-	s := newScene(t, v)
-	p := s.start()
-	s.decide(p.turn(1)[0].Approve(ana))
-	p.exit()
-	p = s.start()
-	p.turn(0)
-	s.wantRan("refund " + odd)
-	last := v.last()
-	if got := last[len(last)-2].ToolCalls[0].Function.Arguments; got != odd {
-		t.Errorf("the model's own call became %s", got)
-	}
-	p.exit()
+	return func() (looptest.Turn, error) {
+		k, err := load(p.File("kept"))
+		return func(ctx context.Context) ([]ringi.ApprovalRequest, error) { return l.Run(ctx, k) }, err
+	}, nil
 }
 
 func TestWhatIsNoToolOfOursIsRefused(t *testing.T) {
 	custom := `{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"custom","custom":{"name":"refund","input":"A-1017"}}]}`
-	for name, answer := range map[string]string{"unknown": calls("call_1", "pay_out", a1017), "custom": custom, "bad input": calls("call_1", "refund", `{"id":`)} {
+	for name, answer := range map[string]string{
+		"unknown":   example.API.Calls(looptest.Call{ID: "call_1", Tool: "pay_out", Input: looptest.A1017}),
+		"custom":    looptest.Completion(custom),
+		"bad input": example.API.Calls(looptest.Call{ID: "call_1", Tool: "refund", Input: `{"id":`}),
+	} {
 		t.Run(name, func(t *testing.T) {
-			v := newVendor(t, answer, says("I see."))
-			s := newScene(t, v)
-			p := s.start()
-			p.turn(0)
-			s.wantRan()
-			if m := v.last(); m[len(m)-1].ToolCallID != "call_1" || m[len(m)-1].Content == "" {
-				t.Errorf("the model read %+v", m)
+			s := example.New(t, answer, example.API.Says("I see."))
+			p := s.Start()
+			p.Turn(0)
+			s.WantRan()
+			if s.Vendor.Last().Results["call_1"] == "" {
+				t.Errorf("the model read %+v", s.Vendor.Last())
 			}
-			p.exit()
+			p.Exit()
 		})
 	}
 }
@@ -271,24 +66,4 @@ func TestWithoutAKeyItSaysSo(t *testing.T) {
 	}
 }
 
-func TestGlueIsShort(t *testing.T) {
-	b, err := os.ReadFile("glue.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, imports := 0, false
-	for line := range strings.Lines(string(b)) {
-		line = strings.TrimSpace(line)
-		switch {
-		case line == "import (":
-			imports = true
-		case imports:
-			imports = line != ")"
-		case line != "" && !strings.HasPrefix(line, "//"):
-			n++
-		}
-	}
-	if n > 40 {
-		t.Errorf("glue.go has %d lines, at most 40 are promised", n)
-	}
-}
+func TestGlueIsShort(t *testing.T) { looptest.GlueIsShort(t, 40) }
