@@ -171,7 +171,15 @@ type RunStart struct {
 	// WithdrawOpen withdraws the pending requests of a run that still waits on
 	// the thread, and ends it; otherwise a new message there is refused.
 	WithdrawOpen bool
+	// Follows is the newest run of the thread that the caller knows of, or
+	// [NoRun] for none. Where the thread has gone on since, nothing is begun and
+	// nothing withdrawn: ErrConflict. So a message that reaches two processes at
+	// once begins one run. Empty asks for nothing.
+	Follows string
 }
+
+// NoRun, as RunStart.Follows, is a thread that has no run yet.
+const NoRun = "none"
 
 // RunInfo is what policy and context functions are told of a run.
 type RunInfo struct {

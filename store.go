@@ -30,7 +30,8 @@ type Store interface {
 	AcceptClock(ctx context.Context, by, reason string) (ClockCorrection, error)
 
 	// Commit applies one change of one run, whole or not at all. It returns
-	// ErrConflict where the run's sequence number is no longer Expect,
+	// ErrConflict where the run's sequence number is no longer Expect, or a
+	// first commit's thread has gone on since Follows,
 	// ErrLeaseLost where owner or epoch are not the writer's or a claim's owner
 	// has no living heartbeat, ErrBusy where a claim meets a living owner,
 	// ErrRunOpen where the thread has an open run, ErrCorrupt for records in a
@@ -243,6 +244,9 @@ type Commit struct {
 	Space, RunID string
 	// Expect is the sequence number that the writer read; 0 makes the run.
 	Expect int64
+	// Follows, of a first commit, is the newest run that its thread must have,
+	// or NoRun; empty is not looked at.
+	Follows string
 	// Records are the new events, Expect+1 onwards. A claim, a release or a
 	// corruption mark may come without any.
 	Records []Record

@@ -71,7 +71,7 @@ type Handler struct {
 // stand at the root.
 func New(o Options) (*Handler, error) {
 	s, err := chat.New(chat.Options{Service: o.Service, Agent: o.Agent, Who: o.Who, Feed: o.Feed, Resume: o.Resume, Origins: o.Origins,
-		Open: o.Open, MayDecide: o.MayDecide, Key: o.Key, MaxBody: o.MaxBody, MaxStreams: o.MaxStreams, Heartbeat: o.Heartbeat, Look: o.Look, Now: o.Now,
+		Open: o.Open, WithdrawOpen: o.WithdrawOpen, MayDecide: o.MayDecide, Key: o.Key, MaxBody: o.MaxBody, MaxStreams: o.MaxStreams, Heartbeat: o.Heartbeat, Look: o.Look, Now: o.Now,
 		Done: o.Done, Logger: o.Logger})
 	if err != nil {
 		return nil, err

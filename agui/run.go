@@ -3,7 +3,6 @@ package agui
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 
@@ -46,22 +45,28 @@ func (h *Handler) said(s *stream, newest *ringi.RunRow) error {
 	if strings.TrimSpace(text) == "" {
 		return chat.Problemf(http.StatusUnprocessableEntity, "empty", "The message is empty.")
 	}
-	if newest != nil && s.in.answered() != newest.ID {
-		again, err := h.behind(s.r.Context(), s, text)
-		if err != nil {
+	for {
+		if newest != nil && s.in.answered() != newest.ID {
+			again, err := h.behind(s.r.Context(), s, text)
+			if err != nil {
+				return err
+			}
+			if again {
+				return s.look(newest)
+			}
+		}
+		id, err := h.chat.Begin(s.r.Context(), s.c, newest, text)
+		if err == nil {
+			return s.follow(newEmitter(s, id))
+		}
+		if !errors.Is(err, ringi.ErrConflict) {
 			return err
 		}
-		if again {
-			return s.look(newest)
+		// Another process has begun a run: of this very message, perhaps.
+		if newest, err = h.chat.Newest(s.r.Context(), s.c); err != nil {
+			return err
 		}
 	}
-	res, err := h.o.Service.Enqueue(s.r.Context(), ringi.RunStart{Thread: s.c.Thread, Agent: h.o.Agent, By: s.c.By, WithdrawOpen: h.o.WithdrawOpen,
-		Messages: []ringi.Message{{Role: ringi.RoleUser, Text: text, Author: s.c.By.ID}}})
-	if err != nil {
-		return fmt.Errorf("start run of thread: %w", err)
-	}
-	h.chat.Drive(res.RunID)
-	return s.follow(newEmitter(s, res.RunID))
 }
 
 // behind looks at a message of a client that has not seen the newest run: it is

@@ -30,9 +30,6 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, c *caller) erro
 // follow streams a run until it ended or waits, or its reader has gone. That
 // stops nothing of the run.
 func (h *Handler) follow(w http.ResponseWriter, r *http.Request, c *caller, runID string, e *emitter) {
-	if c.moved != nil {
-		c.moved()
-	}
 	s := chat.Open(w)
 	defer s.Close()
 	w.Header().Set("x-vercel-ai-ui-message-stream", "v1")

@@ -67,11 +67,10 @@ type Options struct {
 
 // Handler serves a chat. Make one with [New]; it is safe for goroutines.
 type Handler struct {
-	o     Options
-	chat  *chat.Server
-	mux   *http.ServeMux
-	seen  seen
-	turns turns
+	o    Options
+	chat *chat.Server
+	mux  *http.ServeMux
+	seen seen
 }
 
 // New makes a chat's handler. Mount it with http.StripPrefix where it does not
@@ -84,7 +83,7 @@ func New(o Options) (*Handler, error) {
 		return nil, errors.New("make chat: SDK is 6 or 7")
 	}
 	s, err := chat.New(chat.Options{Service: o.Service, Agent: o.Agent, Who: o.Who, Feed: o.Feed, Resume: o.Resume, Origins: o.Origins, Headers: ", Ringi-AI-SDK",
-		Open: o.Open, MayDecide: o.MayDecide, Key: o.Key, MaxBody: o.MaxBody, MaxStreams: o.MaxStreams, Heartbeat: o.Heartbeat, Look: o.Look, Now: o.Now,
+		Open: o.Open, WithdrawOpen: o.WithdrawOpen, MayDecide: o.MayDecide, Key: o.Key, MaxBody: o.MaxBody, MaxStreams: o.MaxStreams, Heartbeat: o.Heartbeat, Look: o.Look, Now: o.Now,
 		Done: o.Done, Logger: o.Logger})
 	if err != nil {
 		return nil, err

@@ -2,10 +2,9 @@ package aisdk
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"net/http"
 	"strings"
-	"sync"
 
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/internal/chat"
@@ -27,9 +26,6 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, c *caller) error 
 	if last == nil {
 		return chat.Problemf(http.StatusBadRequest, "malformed", "There is no message in the body.")
 	}
-	// A message that was sent twice at once: the second looks when the first has
-	// begun its run.
-	defer h.turns.take(c)()
 	newest, err := h.chat.Newest(r.Context(), &c.Caller)
 	if err != nil {
 		return err
@@ -109,9 +105,9 @@ func (h *Handler) said(w http.ResponseWriter, r *http.Request, c *caller, b *bod
 		return err
 	}
 	if newest != nil && b.answered() != newest.ID {
-		return chat.Problemf(http.StatusConflict, "behind", "The chat has gone on, or this message was sent before. Nothing ran. Reload the chat.")
+		return errBehind
 	}
-	return h.begin(w, r, c, text)
+	return h.begin(w, r, c, newest, text)
 }
 
 // said is the text of a user message.
@@ -147,59 +143,26 @@ func (h *Handler) again(w http.ResponseWriter, r *http.Request, c *caller, b *bo
 	if len(v.Users) == 0 {
 		return chat.Problemf(http.StatusConflict, "behind", "There is no message to answer again.")
 	}
-	return h.begin(w, r, c, strings.Join(v.Users, "\n"))
+	return h.begin(w, r, c, newest, strings.Join(v.Users, "\n"))
 }
 
-// begin starts a run and streams it.
-func (h *Handler) begin(w http.ResponseWriter, r *http.Request, c *caller, text string) error {
-	res, err := h.o.Service.Enqueue(r.Context(), ringi.RunStart{Thread: c.Thread, Agent: h.o.Agent, By: c.By, WithdrawOpen: h.o.WithdrawOpen,
-		Messages: []ringi.Message{{Role: ringi.RoleUser, Text: text, Author: c.By.ID}}})
-	if err != nil {
-		return fmt.Errorf("start run of chat: %w", err)
+// begin starts a run and streams it. Another process may have begun one since
+// the chat was looked at: then the message was sent twice, or its page is behind.
+func (h *Handler) begin(w http.ResponseWriter, r *http.Request, c *caller, newest *ringi.RunRow, text string) error {
+	id, err := h.chat.Begin(r.Context(), &c.Caller, newest, text)
+	if errors.Is(err, ringi.ErrConflict) {
+		return errBehind
 	}
-	h.chat.Drive(res.RunID)
+	if err != nil {
+		return err
+	}
 	e := newEmitter(h, c)
-	e.start(res.RunID)
-	h.follow(w, r, c, res.RunID, e)
+	e.start(id)
+	h.follow(w, r, c, id, e)
 	return nil
 }
 
-// turns let one request at a time look how a chat stands and move it on.
-type turns struct {
-	mu sync.Mutex
-	by map[string]*turn // by thread
-}
-
-type turn struct {
-	mu   sync.Mutex
-	want int // who has it, and who waits
-}
-
-// take waits for the chat's turn. leave gives it back, where the stream has not:
-// by then the chat was moved on.
-func (t *turns) take(c *caller) (leave func()) {
-	t.mu.Lock()
-	if t.by == nil {
-		t.by = map[string]*turn{}
-	}
-	one := t.by[c.Thread]
-	if one == nil {
-		one = &turn{}
-		t.by[c.Thread] = one
-	}
-	one.want++
-	t.mu.Unlock()
-	one.mu.Lock()
-	c.moved = sync.OnceFunc(func() {
-		one.mu.Unlock()
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if one.want--; one.want == 0 {
-			delete(t.by, c.Thread)
-		}
-	})
-	return c.moved
-}
+var errBehind = chat.Problemf(http.StatusConflict, "behind", "The chat has gone on, or this message was sent before. Nothing ran. Reload the chat.")
 
 // stop ends the chat's run: what it waits for is withdrawn, a call in flight is
 // recorded first.

@@ -11,8 +11,7 @@ import (
 // caller is who sends one request.
 type caller struct {
 	chat.Caller
-	sdk   int
-	moved func() // gives the chat's turn back; nil without one
+	sdk int
 }
 
 // ServeHTTP implements http.Handler.

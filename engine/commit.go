@@ -25,6 +25,8 @@ type change struct {
 	release  bool
 	wake     bool
 	progress bool
+	// follows, of a first commit, is the run that the thread must have last.
+	follows string
 	// admit is asked in the store's transaction; nil asks nobody.
 	admit func(context.Context, ringi.Ledger) error
 	// settle marks a settler's change.
@@ -151,7 +153,7 @@ func (e *Engine) build(w *writing, s *state, l *lease, ch *change, at time.Time)
 	c := &w.commit
 	*c = ringi.Commit{
 		Space: s.space, RunID: s.id, Expect: s.chain.Seq, Settle: ch.settle, Release: ch.release,
-		Progress: ch.progress, Requests: ch.rows, Changes: ch.changes, Tools: ch.tools, Wake: ch.wake,
+		Progress: ch.progress, Follows: ch.follows, Requests: ch.rows, Changes: ch.changes, Tools: ch.tools, Wake: ch.wake,
 	}
 	epoch := s.row.Epoch
 	if l != nil {

@@ -126,7 +126,7 @@ func (e *Engine) run(ctx context.Context, start ringi.RunStart, st *stream) (*ri
 	defer e.heart.leave(a)
 	done := a.guard(ctx)
 	defer done()
-	err = a.commitStart(ctx, ev, func(*change) {})
+	err = a.commitStart(ctx, ev, func(ch *change) { ch.follows = start.Follows })
 	if err != nil {
 		if !isDefinite(err) {
 			e.heart.orphan(a)
@@ -370,6 +370,9 @@ func (e *Engine) openRun(ctx context.Context, sp, thread string, start ringi.Run
 	row, open, err := e.openRunOf(ctx, sp, thread)
 	if err != nil || !open {
 		return err
+	}
+	if start.Follows != "" && row.ID != start.Follows {
+		return fmt.Errorf("thread %s: %w: %s has begun", thread, ringi.ErrConflict, row.ID)
 	}
 	if !start.WithdrawOpen || !row.Status.Waiting() || row.Status == ringi.WaitingForOutcome {
 		return fmt.Errorf("thread %s: %w: %s is %s", thread, ringi.ErrRunOpen, row.ID, row.Status)
@@ -627,9 +630,14 @@ func (a *activation) commit(ctx context.Context, build func() (*change, error)) 
 	}
 	ctx = a.base
 	stale, conflicts, failures := false, 0, 0
+	var conflict error // what the last try met
 	for {
 		if stale {
-			if err := a.reload(ctx); err != nil && !errors.Is(err, ringi.ErrNotFound) {
+			err := a.reload(ctx)
+			if conflict != nil && errors.Is(err, ringi.ErrNotFound) {
+				return conflict // not with this run: with another of its thread
+			}
+			if err != nil && !errors.Is(err, ringi.ErrNotFound) {
 				if failures++; isDefinite(err) || !a.pause(failures) {
 					return err
 				}
@@ -644,7 +652,7 @@ func (a *activation) commit(ctx context.Context, build func() (*change, error)) 
 		if a.gate {
 			a.between(ch)
 		}
-		ch.stream = a.st != nil
+		ch.stream, conflict = a.st != nil, nil
 		switch err = a.e.write(ctx, a.s, &a.l, ch); {
 		case err == nil:
 			a.emitCommitted(ch)
@@ -653,6 +661,7 @@ func (a *activation) commit(ctx context.Context, build func() (*change, error)) 
 			if conflicts++; conflicts > 1000 {
 				return err
 			}
+			conflict = err
 		case errors.Is(err, ringi.ErrNotRecorded):
 			if failures++; !a.pause(failures) {
 				return err

@@ -21,7 +21,9 @@ func (e *Engine) Enqueue(ctx context.Context, start ringi.RunStart) (*ringi.Resu
 	if err != nil {
 		return nil, fmt.Errorf("enqueue run: %w", err)
 	}
-	err = a.commitStart(ctx, ev, func(ch *change) { ch.status, ch.release, ch.wake = ringi.Queued, true, true })
+	err = a.commitStart(ctx, ev, func(ch *change) {
+		ch.status, ch.release, ch.wake, ch.follows = ringi.Queued, true, true, start.Follows
+	})
 	if err != nil {
 		return nil, a.failed(fmt.Errorf("enqueue run: %w", err))
 	}

@@ -72,7 +72,7 @@ func (c *Client) Enqueue(ctx context.Context, start ringi.RunStart) (*ringi.Resu
 		return nil, errors.New("enqueue run: system prompt, runtime value and limits are the server's")
 	}
 	b := StartBody{Agent: start.Agent, Thread: start.Thread, Tools: start.Tools, Groups: start.Groups, Unattended: string(start.Unattended),
-		TurnMode: string(start.TurnMode), WithdrawOpen: start.WithdrawOpen}
+		TurnMode: string(start.TurnMode), WithdrawOpen: start.WithdrawOpen, Follows: start.Follows}
 	for _, m := range start.Messages {
 		if m.Role != ringi.RoleUser || m.Approval != "" || len(m.Calls)+len(m.Results) > 0 {
 			return nil, fmt.Errorf("enqueue run: %w", ringi.ErrAuthority)

@@ -52,6 +52,7 @@ type StartBody struct {
 	Unattended   string `json:"unattended,omitempty" enum:"per_tool,per_call"`
 	TurnMode     string `json:"turn_mode,omitempty" enum:"eager,hold"`
 	WithdrawOpen bool   `json:"withdraw_open,omitempty" doc:"Withdraws what waits on the thread, and ends its run."`
+	Follows      string `json:"follows,omitempty" doc:"The newest run of the thread that you know of, or none. Where the thread has gone on since, nothing begins."`
 }
 
 // StartMessage is a message of a run that starts.
@@ -104,7 +105,7 @@ func (s *server) postRun(ctx context.Context, w access.Who, in *startInput) (*an
 // use. Another's thread is as unknown as one that does not exist.
 func (s *server) start(ctx context.Context, w access.Who, b StartBody) (ringi.RunStart, seen, error) {
 	out := ringi.RunStart{Thread: b.Thread, Agent: b.Agent, Tools: b.Tools, Groups: b.Groups, By: w.Principal,
-		Unattended: ringi.Unattended(b.Unattended), TurnMode: ringi.TurnMode(b.TurnMode), WithdrawOpen: b.WithdrawOpen}
+		Unattended: ringi.Unattended(b.Unattended), TurnMode: ringi.TurnMode(b.TurnMode), WithdrawOpen: b.WithdrawOpen, Follows: b.Follows}
 	if err := access.May(w, access.RunsStart, access.Own); err != nil {
 		return out, seen{}, err
 	}

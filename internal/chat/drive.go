@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/ringi-dev/ringi"
@@ -15,6 +16,23 @@ type drivers struct {
 	runs map[string]bool // true: once more
 	wg   sync.WaitGroup
 	over bool
+}
+
+// Begin starts a run for what the chat's user says, after the run that was the
+// newest one when the caller looked, nil for none. ErrConflict where another
+// process has begun one since.
+func (h *Server) Begin(ctx context.Context, c *Caller, newest *ringi.RunRow, text string) (runID string, err error) {
+	start := ringi.RunStart{Thread: c.Thread, Agent: h.Agent, By: c.By, WithdrawOpen: h.WithdrawOpen, Follows: ringi.NoRun,
+		Messages: []ringi.Message{{Role: ringi.RoleUser, Text: text, Author: c.By.ID}}}
+	if newest != nil {
+		start.Follows = newest.ID
+	}
+	res, err := h.Service.Enqueue(ctx, start)
+	if err != nil {
+		return "", fmt.Errorf("start run of chat: %w", err)
+	}
+	h.Drive(res.RunID)
+	return res.RunID, nil
 }
 
 // Drive goes on with a run, beside the request that made it runnable.

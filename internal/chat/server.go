@@ -27,23 +27,25 @@ import (
 
 // Options say what a chat serves; the handlers' own options explain them.
 type Options struct {
-	Service    ringi.Service
-	Agent      string
-	Who        func(*http.Request) (ringi.Principal, error)
-	Feed       *live.Feed
-	Resume     func(ctx context.Context, runID string) (*ringi.Result, error)
-	Origins    []string
-	Headers    string // that pages of other origins may send, beside the usual ones
-	Open       bool
-	MayDecide  func(ctx context.Context, by ringi.Principal, r ringi.ApprovalRequest) bool
-	Key        []byte
-	MaxBody    int64
-	MaxStreams int
-	Heartbeat  time.Duration
-	Look       time.Duration
-	Now        func() time.Time
-	Done       <-chan struct{}
-	Logger     *slog.Logger
+	Service ringi.Service
+	Agent   string
+	Who     func(*http.Request) (ringi.Principal, error)
+	Feed    *live.Feed
+	Resume  func(ctx context.Context, runID string) (*ringi.Result, error)
+	Origins []string
+	Headers string // that pages of other origins may send, beside the usual ones
+	Open    bool
+	// WithdrawOpen lets a new message withdraw what the newest run waits for.
+	WithdrawOpen bool
+	MayDecide    func(ctx context.Context, by ringi.Principal, r ringi.ApprovalRequest) bool
+	Key          []byte
+	MaxBody      int64
+	MaxStreams   int
+	Heartbeat    time.Duration
+	Look         time.Duration
+	Now          func() time.Time
+	Done         <-chan struct{}
+	Logger       *slog.Logger
 }
 
 // Server answers for what every chat's handler does. Make one with [New]; it is

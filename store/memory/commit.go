@@ -87,7 +87,10 @@ func (d *data) admit(c *ringi.Commit, wall, at int64) (*run, error) {
 		return nil, fmt.Errorf("run %s: %w by %s", c.RunID, ringi.ErrClock, time.Duration(d.newest-wall)*time.Microsecond)
 	}
 	if r == nil {
-		return nil, d.threadIsFree(c)
+		if err := d.threadIsFree(c); err != nil {
+			return nil, err
+		}
+		return nil, d.follows(c)
 	}
 	switch s := c.Row.Status; {
 	case c.Settle && s.Final() && !r.row.Status.Final():
@@ -137,6 +140,20 @@ func needsClock(c *ringi.Commit) bool {
 	return c.Claim || slices.ContainsFunc(c.Changes, func(ch ringi.RequestChange) bool {
 		return ch.Live || ch.Past || ch.To == ringi.Granted || ch.To == ringi.Refused || ch.To == ringi.Spent
 	})
+}
+
+// follows holds the newest run of a thread against what its writer knew.
+func (d *data) follows(c *ringi.Commit) error {
+	newest := ringi.NoRun
+	if sp := d.spaces[c.Space]; sp != nil {
+		if th := sp.threads[c.Row.Thread]; th != nil && len(th.runs) > 0 {
+			newest = th.runs[len(th.runs)-1].row.ID
+		}
+	}
+	if c.Follows != "" && c.Follows != newest {
+		return fmt.Errorf("thread %s: %w: its newest run is %s", c.Row.Thread, ringi.ErrConflict, newest)
+	}
+	return nil
 }
 
 func (d *data) threadIsFree(c *ringi.Commit) error {

@@ -9,7 +9,11 @@ const insertRun = `
 	INSERT INTO runs (space, id, thread, agent, parent, status, reason, open, seq, head, mac,
 	  owner, epoch, attempts, corrupt, deadline, created_at, updated_at)
 	SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
-	WHERE ? = '' OR EXISTS (SELECT 1 FROM owners WHERE id = ? AND until > ?)`
+	WHERE (? = '' OR EXISTS (SELECT 1 FROM owners WHERE id = ? AND until > ?))
+	  AND (? = '' OR ? = ` + newestRun + `)`
+
+// newestRun is the id of the run that a thread was given last.
+const newestRun = `coalesce((SELECT id FROM runs WHERE space = ? AND thread = ? ORDER BY n DESC LIMIT 1), '` + ringi.NoRun + `')`
 
 const (
 	updateRun = `
@@ -70,7 +74,8 @@ func (w *writer) create(c *ringi.Commit, now int64) (int64, error) {
 		c.Space, c.RunID, c.Row.Thread, c.Row.Agent, c.Row.Parent, string(c.Row.Status), string(c.Row.Reason), unended,
 		int64(len(c.Records)), c.Row.Head[:], c.Row.MAC,
 		owner, epoch, attempts, c.Row.Corrupt, orNull(c.Row.Deadline), now, now,
-		c.Owner, c.Owner, now)
+		c.Owner, c.Owner, now,
+		c.Follows, c.Follows, c.Space, c.Row.Thread)
 }
 
 // hold moves a run that the writer holds.

@@ -125,10 +125,11 @@ func (w *writer) why(c *ringi.Commit, now int64) (int64, error) {
 // whyNotFirst tells why a run was not made.
 func (w *writer) whyNotFirst(c *ringi.Commit, now int64) error {
 	var lives, open bool
+	var newest string
 	err := w.tx.QueryRow(`
 		SELECT EXISTS (SELECT 1 FROM owners WHERE id = ? AND until > ?),
-		  EXISTS (SELECT 1 FROM runs WHERE space = ? AND thread = ? AND open = 1)`,
-		c.Owner, now, c.Space, c.Row.Thread).Scan(&lives, &open)
+		  EXISTS (SELECT 1 FROM runs WHERE space = ? AND thread = ? AND open = 1), `+newestRun,
+		c.Owner, now, c.Space, c.Row.Thread, c.Space, c.Row.Thread).Scan(&lives, &open, &newest)
 	switch {
 	case err != nil:
 		return w.unrecorded(err)
@@ -138,8 +139,10 @@ func (w *writer) whyNotFirst(c *ringi.Commit, now int64) error {
 		return ringi.ErrConflict
 	case needsClock(c) && now > w.s.clock.horizon():
 		return clockError(now)
-	case open:
+	case open && !c.Row.Status.Final():
 		return ringi.ErrRunOpen
+	case c.Follows != "" && c.Follows != newest:
+		return fmt.Errorf("%w: the thread's newest run is %s", ringi.ErrConflict, newest)
 	}
 	return nil
 }

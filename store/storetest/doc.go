@@ -40,6 +40,8 @@
 //     owner ends a run.
 //  9. ErrRunOpen for a first commit on a thread of the space that has a run
 //     which has not ended. A first commit with a final status is no open run.
+//     Then ErrConflict where the commit's Follows is neither empty nor the run
+//     that the thread was given last (ringi.NoRun: it has none).
 //  10. New requests, then changes in their order, each seeing those before it.
 //     A new request names the run's own Space, RunID and Thread and an id that
 //     the space does not have: a plain error otherwise. A change of a request

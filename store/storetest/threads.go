@@ -13,6 +13,7 @@ func threads(t *testing.T, o opener) {
 	o.run(t, "EveryOpenStatusBlocks", everyOpenStatusBlocks)
 	o.run(t, "BornFinal", bornFinal)
 	o.run(t, "ThreadsDoNotMeet", threadsDoNotMeet)
+	o.run(t, "Follows", follows)
 }
 
 func oneOpenRun(t *testing.T, g *stage) {
@@ -79,6 +80,31 @@ func threadsDoNotMeet(t *testing.T, g *stage) {
 	c = first("run_2", "thr_1")
 	c.Space = "other"
 	g.refused(c, is(ringi.ErrRunOpen))
+}
+
+// A run that is to follow another is made only where that is the thread's newest.
+func follows(t *testing.T, g *stage) {
+	after := func(id, newest string) *ringi.Commit {
+		c := first(id, "thr_1")
+		c.Row.Status, c.Follows = ringi.Completed, newest
+		return c
+	}
+	g.refused(after("run_1", "run_0"), is(ringi.ErrConflict))
+	g.commit(after("run_1", ringi.NoRun))
+	g.refused(after("run_2", ringi.NoRun), is(ringi.ErrConflict))
+	g.commit(first("run_3", "thr_2"))
+	g.refused(after("run_2", "run_3"), is(ringi.ErrConflict))
+	g.commit(after("run_2", "run_1"))
+	g.refused(after("run_4", "run_1"), is(ringi.ErrConflict))
+	open := after("run_4", "run_2")
+	open.Row.Status = ringi.Queued
+	g.commit(open)
+	open = after("run_5", "run_4")
+	open.Row.Status = ringi.Queued
+	g.refused(open, is(ringi.ErrRunOpen))
+	other := after("run_1", ringi.NoRun)
+	other.Space = "other"
+	g.commit(other)
 }
 
 func transcripts(t *testing.T, o opener) {
