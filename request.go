@@ -41,12 +41,14 @@ func (s RequestState) Open() bool { return s == Pending || s == Granted }
 // ApprovalRequest is the question put to a person. All that it shows is fixed
 // by its Digest; with a keyring it is signed.
 type ApprovalRequest struct {
-	ID     string       `json:"id"`
-	Space  string       `json:"space"`
-	Thread string       `json:"thread"`
-	RunID  string       `json:"run_id"`
-	Kind   RequestKind  `json:"kind"`
-	State  RequestState `json:"state"`
+	ID     string `json:"id"`
+	Space  string `json:"space"`
+	Thread string `json:"thread"`
+	RunID  string `json:"run_id"`
+	// Agent is the run's.
+	Agent string       `json:"agent,omitempty"`
+	Kind  RequestKind  `json:"kind"`
+	State RequestState `json:"state"`
 	// Digest fixes what was shown. A decision carries it back.
 	Digest string `json:"digest"`
 	// Signature is empty without a keyring.

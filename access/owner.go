@@ -46,8 +46,8 @@ type Thing struct {
 }
 
 // Of returns the thing that a request is.
-func Of(r ringi.ApprovalRequest, agent string) Thing {
-	return Thing{Space: r.Space, Agent: agent, By: r.Initiators, Deciders: []ringi.Deciders{r.Deciders}}
+func Of(r ringi.ApprovalRequest) Thing {
+	return Thing{Space: r.Space, Agent: r.Agent, By: r.Initiators, Deciders: []ringi.Deciders{r.Deciders}}
 }
 
 // OwnerOf says how t stands to w.

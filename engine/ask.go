@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/ringi-dev/ringi"
@@ -269,7 +270,7 @@ func (e *Engine) row(s *state, ev *ringi.ApprovalRequested, k *ask) ringi.Reques
 
 // describe fills in what a request shows, from its event.
 func describe(v *ringi.ApprovalRequest, s *state, ev *ringi.ApprovalRequested) {
-	v.ID, v.Space, v.Thread, v.RunID = ev.Request, s.space, s.start.Thread, s.id
+	v.ID, v.Space, v.Thread, v.RunID, v.Agent = ev.Request, s.space, s.start.Thread, s.id, s.start.Agent
 	v.Kind, v.State, v.Digest, v.Signature = ev.Ask, ringi.Pending, ev.Digest, ev.Signature
 	v.ProposedBy, v.Supplied, v.Replaces = ev.ProposedBy, ev.Supplied, ev.Replaces
 	v.ToolDigest, v.Verdict, v.Preview, v.PreviewError = ev.ToolDigest, ev.Verdict, ev.Preview, ev.PreviewError
@@ -381,6 +382,9 @@ func (e *Engine) definition(ctx context.Context, name, digest string) (ringi.Too
 		t, _ := e.reg.Tool(name)
 		return t, nil
 	}
+	if t, ok := e.read.get(name, digest); ok {
+		return t, nil
+	}
 	bare := ringi.Tool{Name: name}
 	b, err := e.store.Tool(ctx, digest)
 	if err != nil {
@@ -393,7 +397,34 @@ func (e *Engine) definition(ctx context.Context, name, digest string) (ringi.Too
 	if d, err := t.Digest(); err != nil || d != digest || t.Name != name {
 		return bare, fmt.Errorf("read definition of tool %q: %w: it does not match its digest", name, ringi.ErrCorrupt)
 	}
+	e.read.put(t, digest)
 	return t, nil
+}
+
+// definitions remembers what was read of the store and has its digest. A list of
+// requests asks for the same few again and again.
+type definitions struct {
+	mu sync.Mutex
+	by map[string]ringi.Tool // by digest
+}
+
+// maxDefinitions bounds them: foreign loops may bring any number.
+const maxDefinitions = 1000
+
+func (d *definitions) get(name, digest string) (ringi.Tool, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	t, ok := d.by[digest]
+	return t, ok && t.Name == name
+}
+
+func (d *definitions) put(t ringi.Tool, digest string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.by == nil || len(d.by) >= maxDefinitions {
+		d.by = map[string]ringi.Tool{}
+	}
+	d.by[digest] = t
 }
 
 // evidence is the late result of a call whose outcome is unknown.

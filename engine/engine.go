@@ -176,6 +176,7 @@ type Engine struct {
 	hasFuncs bool
 	offers   offers
 	kept     sync.Map // digests of definitions that the store keeps
+	read     definitions
 }
 
 var _ ringi.Service = (*Engine)(nil)

@@ -53,7 +53,7 @@ func shown(tag string) string {
 
 // show is a request as its reader sees it.
 func (s *server) show(ctx context.Context, v seen, r ringi.ApprovalRequest) sight.Request {
-	return v.sight.Request(r, v.agent, s.reason(ctx, v, r))
+	return v.sight.Request(r, s.reason(ctx, v, r))
 }
 
 // reason is what a decider wrote for the model; it stands in the log alone.
@@ -222,11 +222,11 @@ func (s *server) listApprovals(ctx context.Context, w access.Who, in *listInput)
 // listed shows a request that w may see. The service's filters look at more than
 // some readers see; what a list holds tells them nothing of the rest.
 func (s *server) listed(ctx context.Context, w access.Who, in *listInput, r ringi.ApprovalRequest) (sight.Request, bool) {
-	v, err := s.asked(ctx, w, r)
-	if err != nil || access.May(w, access.ApprovalsRead, v.owner) != nil || in.Agent != "" && v.agent != in.Agent {
+	v := s.asked(w, r)
+	if access.May(w, access.ApprovalsRead, v.owner) != nil || in.Agent != "" && v.agent != in.Agent {
 		return sight.Request{}, false
 	}
-	out := v.sight.Request(r, v.agent, "")
+	out := v.sight.Request(r, "")
 	if v.sight < sight.Full {
 		if in.For != "" || len(in.Teams) > 0 || in.By != "" && in.By != w.Principal.ID {
 			return sight.Request{}, false
@@ -314,7 +314,7 @@ func (s *server) decide(ctx context.Context, w access.Who, v seen, r ringi.Appro
 	if match == "" || match == "*" {
 		return Settled{}, 0, errNoMatch
 	}
-	if err := matches(match, v.sight.Request(r, v.agent, "")); err != nil {
+	if err := matches(match, v.sight.Request(r, "")); err != nil {
 		return Settled{}, 0, err
 	}
 	if strings.Contains(string(b.Input), mask.Mark) {
@@ -505,7 +505,7 @@ func (s *server) move(ctx context.Context, w access.Who, id string, route access
 		return nil, err
 	}
 	if match != "" && match != "*" {
-		if err := matches(match, v.sight.Request(r, v.agent, "")); err != nil {
+		if err := matches(match, v.sight.Request(r, "")); err != nil {
 			return nil, err
 		}
 	}

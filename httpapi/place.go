@@ -135,10 +135,7 @@ func (s *server) request(ctx context.Context, w access.Who, id string, route acc
 	if err != nil {
 		return none, seen{}, s.hidden(w, route, err)
 	}
-	v, err := s.asked(ctx, w, r)
-	if err != nil {
-		return none, seen{}, s.hidden(w, route, err)
-	}
+	v := s.asked(w, r)
 	if err := access.May(w, route, v.owner); err != nil {
 		return none, seen{}, err
 	}
@@ -146,15 +143,10 @@ func (s *server) request(ctx context.Context, w access.Who, id string, route acc
 }
 
 // asked says how a request stands to w.
-func (s *server) asked(ctx context.Context, w access.Who, r ringi.ApprovalRequest) (seen, error) {
-	at, err := s.place(ctx, r.RunID)
-	if err != nil {
-		return seen{}, err
-	}
-	thing := access.Of(r, at.agent)
-	thing.By = append(thing.By[:len(thing.By):len(thing.By)], at.by...)
-	owner := w.OwnerOf(thing)
-	return seen{at, owner, sight.Of(w, owner, s.isOpen(at.agent))}, nil
+func (s *server) asked(w access.Who, r ringi.ApprovalRequest) seen {
+	owner := w.OwnerOf(access.Of(r))
+	at := place{run: r.RunID, space: r.Space, thread: r.Thread, agent: r.Agent, by: r.Initiators}
+	return seen{at, owner, sight.Of(w, owner, s.isOpen(r.Agent))}
 }
 
 func (s *server) isOpen(agent string) bool { return s.Open != nil && s.Open(agent) }

@@ -69,7 +69,7 @@ func batchable(s seen, d document) string {
 
 // shape is the same for inputs that fit one table.
 func shape(s seen, d document) string {
-	parts := []string{s.agent, s.Tool.Name, s.ToolDigest}
+	parts := []string{s.Agent, s.Tool.Name, s.ToolDigest}
 	for _, f := range d.Fields {
 		kind := f.Type
 		if composite(f.raw) {
@@ -120,7 +120,7 @@ func (in *inbox) gather(ctx context.Context, who access.Who, ids []string) (batc
 		}
 		if why == "" && first == "" {
 			first = shape(s, d)
-			b.Tool, b.Sentence = sentenceOf(s.ApprovalRequest, s.agent).Tool, sentenceOf(s.ApprovalRequest, s.agent)
+			b.Tool, b.Sentence = sentenceOf(s.ApprovalRequest).Tool, sentenceOf(s.ApprovalRequest)
 		}
 		if why == "" && shape(s, d) != first {
 			why = "its tool or the form of its input is another"

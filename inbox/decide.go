@@ -72,7 +72,7 @@ func (in *inbox) decide(w http.ResponseWriter, r *http.Request, who access.Who) 
 // for.
 func (in *inbox) factTyped(s seen, text string) bool {
 	d := showJSON(string(s.Call.Input), maskerOf(s.ApprovalRequest))
-	return !risky(s.ApprovalRequest, d.Flags) || factOf(sentenceOf(s.ApprovalRequest, "").Tool, moneyOf(s.ApprovalRequest), d).typed(text)
+	return !risky(s.ApprovalRequest, d.Flags) || factOf(sentenceOf(s.ApprovalRequest).Tool, moneyOf(s.ApprovalRequest), d).typed(text)
 }
 
 // findToDecide returns a request that somebody may answer so.
@@ -112,7 +112,7 @@ func (in *inbox) confirm(w http.ResponseWriter, r *http.Request, who access.Who,
 	case !s.answerable(who, d.Answer):
 		return in.about(r, s, in.whyNot(r.Context(), s, d))
 	}
-	b := confirmBody{R: s.ApprovalRequest, Sentence: sentenceOf(s.ApprovalRequest, s.agent), Answer: d.Answer, Word: confirmWord(d.Answer),
+	b := confirmBody{R: s.ApprovalRequest, Sentence: sentenceOf(s.ApprovalRequest), Answer: d.Answer, Word: confirmWord(d.Answer),
 		Input: showJSON(string(s.Call.Input), maskerOf(s.ApprovalRequest)), Money: moneyOf(s.ApprovalRequest), Digest: d.Digest,
 		Kept: kept{Reason: d.Reason, Note: d.Note, Result: d.Result, Fact: typed(r, "fact")}, Scope: string(d.Scope)}
 	return in.show(w, http.StatusOK, who, page{Name: "confirm", Title: "Are you sure?", Body: b})
@@ -186,18 +186,13 @@ func (in *inbox) onward(w http.ResponseWriter, r *http.Request, who access.Who, 
 // nextFor is the request that somebody may decide next: behind id, else the
 // first.
 func (in *inbox) nextFor(ctx context.Context, who access.Who, id string) (string, error) {
-	agents := map[string]string{}
 	for _, after := range []string{id, ""} {
 		p, err := in.service.Requests(ctx, ringi.RequestQuery{Limit: pageOf, After: after})
 		if err != nil {
 			return "", err
 		}
 		for _, r := range p.Requests {
-			agent, err := in.agentOf(ctx, agents, r.RunID)
-			if err != nil {
-				return "", err
-			}
-			if s := in.stands(who, r, agent); r.ID != id && s.answerable(who, ringi.Deny) {
+			if s := stands(who, r); r.ID != id && s.answerable(who, ringi.Deny) {
 				return r.ID, nil
 			}
 		}
@@ -223,7 +218,7 @@ func (in *inbox) flashOf(r *http.Request, who access.Who) *flash {
 	if err != nil {
 		return nil
 	}
-	f := &flash{ID: s.ID, Run: s.RunID, Tool: sentenceOf(s.ApprovalRequest, "").Tool, Word: stateWord(s.State), Mine: s.DecidedBy == who.Principal.ID}
+	f := &flash{ID: s.ID, Run: s.RunID, Tool: sentenceOf(s.ApprovalRequest).Tool, Word: stateWord(s.State), Mine: s.DecidedBy == who.Principal.ID}
 	f.TakeBack = in.canOf(who, s).TakeBack
 	if s.DecidedBy != "" {
 		f.By = in.nameOf(r.Context(), s.DecidedBy)

@@ -40,7 +40,7 @@ func (in *inbox) editPage(w http.ResponseWriter, r *http.Request, who access.Who
 
 func (in *inbox) editBodyOf(s seen) editBody {
 	hide := maskerOf(s.ApprovalRequest)
-	b := editBody{R: s.ApprovalRequest, Sentence: sentenceOf(s.ApprovalRequest, s.agent), Digest: s.Digest}
+	b := editBody{R: s.ApprovalRequest, Sentence: sentenceOf(s.ApprovalRequest), Digest: s.Digest}
 	b.Form = formOf(s.Tool.InputSchema, string(s.Call.Input), hide)
 	if b.Masked = showJSON(string(s.Call.Input), hide).Masked != nil; !b.Masked {
 		b.Raw = string(escape.JSON(nil, []byte(indented(string(s.Call.Input)))))

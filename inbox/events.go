@@ -275,7 +275,7 @@ func (s *stream) sees(n seenNews) bool {
 	if n.ID == "" {
 		return false
 	}
-	stands := s.in.stands(s.who, n.note.ApprovalRequest, n.note.agent)
+	stands := stands(s.who, n.note.ApprovalRequest)
 	return stands.full && stands.owner&access.Asked != 0 && stands.may(s.who, access.ApprovalsList)
 }
 

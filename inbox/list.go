@@ -242,7 +242,6 @@ func (in *inbox) items(ctx context.Context, who access.Who, b *listBody, after s
 		return nil
 	}
 	defer b.group(in.base)
-	agents := map[string]string{}
 	for range scanPages {
 		q.After = after
 		p, err := in.service.Requests(ctx, q)
@@ -250,11 +249,7 @@ func (in *inbox) items(ctx context.Context, who access.Who, b *listBody, after s
 			return err
 		}
 		for i, r := range p.Requests {
-			agent, err := in.agentOf(ctx, agents, r.RunID)
-			if err != nil {
-				return err
-			}
-			s := in.stands(who, r, agent)
+			s := stands(who, r)
 			if !s.may(who, access.ApprovalsList) || !b.takes(who, s) {
 				continue
 			}
@@ -270,15 +265,6 @@ func (in *inbox) items(ctx context.Context, who access.Who, b *listBody, after s
 	}
 	b.Cut, b.Next = true, b.at(in.base, "after", after)
 	return nil
-}
-
-func (in *inbox) agentOf(ctx context.Context, known map[string]string, run string) (string, error) {
-	if name, ok := known[run]; ok {
-		return name, nil
-	}
-	row, err := in.service.Row(ctx, run)
-	known[run] = row.Agent
-	return row.Agent, err
 }
 
 // takes reports whether a list shows a request that its query found. Who does
@@ -297,12 +283,12 @@ func (b *listBody) takes(who access.Who, s seen) bool {
 	if s.full || b.Query == "" {
 		return true
 	}
-	open := strings.ToLower(s.Call.Tool + " " + s.agent + " " + s.ID + " " + s.Call.ID)
+	open := strings.ToLower(s.Call.Tool + " " + s.Agent + " " + s.ID + " " + s.Call.ID)
 	return !slices.ContainsFunc(ringi.RequestQuery{Search: b.Query}.Words(), func(word string) bool { return !strings.Contains(open, word) })
 }
 
 func (in *inbox) itemOf(ctx context.Context, s seen) item {
-	it := item{ID: s.ID, Sentence: sentenceOf(s.ApprovalRequest, s.agent), State: s.State, Word: stateWord(s.State), Full: s.full, R: s.ApprovalRequest,
+	it := item{ID: s.ID, Sentence: sentenceOf(s.ApprovalRequest), State: s.State, Word: stateWord(s.State), Full: s.full, R: s.ApprovalRequest,
 		By: in.nameOf(ctx, s.DecidedBy)}
 	if !s.full {
 		return it

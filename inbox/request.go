@@ -84,8 +84,8 @@ func (in *inbox) request(w http.ResponseWriter, r *http.Request, who access.Who)
 func (in *inbox) showRequest(w http.ResponseWriter, r *http.Request, who access.Who, s seen, status int, with requestBody, hide *masker) error {
 	ctx := r.Context()
 	b := with
-	b.R, b.Full, b.State, b.Agent = s.ApprovalRequest, s.full, stateWord(s.State), s.agent
-	b.Sentence = sentenceOf(s.ApprovalRequest, s.agent)
+	b.R, b.Full, b.State, b.Agent = s.ApprovalRequest, s.full, stateWord(s.State), s.Agent
+	b.Sentence = sentenceOf(s.ApprovalRequest)
 	b.Can = in.canOf(who, s)
 	if s.State == ringi.Pending && s.full {
 		if err := in.presence(ctx, who, s.ID, &b); err != nil {

@@ -41,7 +41,7 @@ func (in *inbox) run(w http.ResponseWriter, r *http.Request, who access.Who) err
 		CanCancel: !row.Status.Final() && access.May(who, access.RunsCancel, owner) == nil}
 	for _, q := range requests {
 		if q.State == ringi.Pending {
-			b.Open = append(b.Open, openRequest{q.ID, sentenceOf(q, "").Tool})
+			b.Open = append(b.Open, openRequest{q.ID, sentenceOf(q).Tool})
 		}
 	}
 	in.timeline(r.Context(), &b, events, requests)

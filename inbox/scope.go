@@ -12,7 +12,6 @@ import (
 // seen is a request as it stands to somebody.
 type seen struct {
 	ringi.ApprovalRequest
-	agent string
 	owner access.Owner
 	// full: he may see input, preview, deciders and notes. Who merely asked for
 	// the run sees that something waits (S-28).
@@ -28,18 +27,13 @@ func (in *inbox) find(ctx context.Context, who access.Who, route access.Route, i
 	if err != nil {
 		return seen{}, err
 	}
-	row, err := in.service.Row(ctx, r.RunID)
-	if err != nil {
-		return seen{}, err
-	}
-	s := in.stands(who, r, row.Agent)
+	s := stands(who, r)
 	return s, access.May(who, route, s.owner)
 }
 
-func (in *inbox) stands(who access.Who, r ringi.ApprovalRequest, agent string) seen {
-	owner := who.OwnerOf(access.Of(r, agent))
-	return seen{ApprovalRequest: r, agent: agent, owner: owner,
-		full: sight.Of(who, owner, false) == sight.Full}
+func stands(who access.Who, r ringi.ApprovalRequest) seen {
+	owner := who.OwnerOf(access.Of(r))
+	return seen{ApprovalRequest: r, owner: owner, full: sight.Of(who, owner, false) == sight.Full}
 }
 
 // may reports whether somebody has a route on the request.

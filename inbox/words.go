@@ -55,10 +55,10 @@ type sentence struct {
 	Verb, Rest string
 }
 
-func sentenceOf(r ringi.ApprovalRequest, agent string) sentence {
+func sentenceOf(r ringi.ApprovalRequest) sentence {
 	s := sentence{Agent: "The agent", Tool: escape.Line(r.Tool.Name), Verb: "wants to run"}
-	if agent != "" {
-		s.Agent = "Agent " + escape.Line(agent)
+	if r.Agent != "" {
+		s.Agent = "Agent " + escape.Line(r.Agent)
 	}
 	if s.Tool == "" {
 		s.Tool = escape.Line(r.Call.Tool)

@@ -16,13 +16,13 @@ import (
 // machine is a computer of its own: folders, environment, and what a command
 // writes.
 type machine struct {
-	t        *testing.T
+	t        testing.TB
 	dir      string
 	vars     map[string]string
 	out, err bytes.Buffer
 }
 
-func newMachine(t *testing.T) *machine {
+func newMachine(t testing.TB) *machine {
 	t.Helper()
 	t.Setenv("TOOL_APPROVAL_SECRET", "")
 	os.Unsetenv("TOOL_APPROVAL_SECRET")

@@ -33,7 +33,7 @@ import (
 
 // serving is a process of ringi serve.
 type serving struct {
-	t    *testing.T
+	t    testing.TB
 	cmd  *exec.Cmd
 	url  string
 	err  bytes.Buffer

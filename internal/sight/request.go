@@ -67,9 +67,9 @@ type Call struct {
 	Raw     string `json:"raw,omitempty"`
 }
 
-// Request shows a request of an agent. reason is its decider's.
-func (s Sight) Request(r ringi.ApprovalRequest, agent, reason string) Request {
-	out := Request{ID: r.ID, Space: r.Space, Thread: r.Thread, RunID: r.RunID, Agent: agent, Kind: r.Kind, State: r.State,
+// Request shows a request. reason is its decider's.
+func (s Sight) Request(r ringi.ApprovalRequest, reason string) Request {
+	out := Request{ID: r.ID, Space: r.Space, Thread: r.Thread, RunID: r.RunID, Agent: r.Agent, Kind: r.Kind, State: r.State,
 		Call: Call{ID: r.Call.ID, Tool: r.Call.Tool}, Replaces: r.Replaces, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, DecidedAt: r.DecidedAt}
 	if s < Waits {
 		return Request{ID: r.ID, RunID: r.RunID, State: r.State, Kind: r.Kind}
