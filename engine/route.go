@@ -166,6 +166,15 @@ func (r *Router) Runs(ctx context.Context, q ringi.RunQuery) ([]ringi.RunRow, er
 	return r.bare.Runs(ctx, q)
 }
 
+// Feed lists the records of the space's runs in the order of their commits, as
+// Engine.Feed does.
+func (r *Router) Feed(ctx context.Context, after int64, limit int) ([]ringi.FeedRow, error) {
+	return r.bare.Feed(ctx, after, limit)
+}
+
+// FeedEnd returns the number of the newest record, of any space.
+func (r *Router) FeedEnd(ctx context.Context) (int64, error) { return r.bare.FeedEnd(ctx) }
+
 // Events returns a run's log events after a sequence number.
 func (r *Router) Events(ctx context.Context, runID string, after int64) ([]ringi.Event, error) {
 	return r.bare.Events(ctx, runID, after)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/audit"
@@ -49,6 +50,35 @@ func (e *Engine) Row(ctx context.Context, runID string) (ringi.RunRow, error) {
 func (e *Engine) Runs(ctx context.Context, q ringi.RunQuery) ([]ringi.RunRow, error) {
 	q.Space = e.cfg.Space
 	return e.store.Runs(ctx, q)
+}
+
+// Feed lists the records of the space's runs behind a number, in the order of
+// their commits: [ringi.Feed], where the store has one. Else
+// errors.ErrUnsupported.
+func (e *Engine) Feed(ctx context.Context, after int64, limit int) ([]ringi.FeedRow, error) {
+	feed, ok := e.store.(ringi.Feed)
+	if !ok {
+		return nil, fmt.Errorf("list feed: %w", errors.ErrUnsupported)
+	}
+	for {
+		rows, err := feed.Feed(ctx, after, limit)
+		if err != nil || len(rows) == 0 {
+			return nil, err
+		}
+		after = rows[len(rows)-1].N
+		if rows = slices.DeleteFunc(rows, func(r ringi.FeedRow) bool { return r.Space != e.cfg.Space }); len(rows) > 0 {
+			return rows, nil
+		}
+	}
+}
+
+// FeedEnd returns the number of the newest record, of any space.
+func (e *Engine) FeedEnd(ctx context.Context) (int64, error) {
+	feed, ok := e.store.(ringi.Feed)
+	if !ok {
+		return 0, fmt.Errorf("read end of feed: %w", errors.ErrUnsupported)
+	}
+	return feed.FeedEnd(ctx)
 }
 
 // Events returns the log events of a run after a sequence number. The whole log

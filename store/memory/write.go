@@ -32,6 +32,7 @@ func (d *data) write(r *run, c *ringi.Commit, in incoming, now time.Time) {
 	if n := len(c.Records); n > 0 {
 		row.Seq, row.Head, row.MAC = c.Expect+int64(n), c.Row.Head, c.Row.MAC
 		d.keep(r, c.Records)
+		d.feeds(r, n)
 	}
 	if c.Row.Corrupt != "" {
 		row.Corrupt = c.Row.Corrupt

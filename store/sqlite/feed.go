@@ -9,11 +9,13 @@ import (
 
 var _ ringi.Feed = (*Store)(nil)
 
+const listFeed = `SELECT n, space, run, seq, kind FROM records WHERE n > ? ORDER BY n LIMIT ?`
+
 // Feed lists the records of all runs in the order of their commits. A record's
 // row number is given by the one writer of the file in the transaction that it
 // belongs to, and no record is ever deleted.
 func (s *Store) Feed(ctx context.Context, after int64, limit int) ([]ringi.FeedRow, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT n, space, run, seq, kind FROM records WHERE n > ? ORDER BY n LIMIT ?`, after, bounded(limit, 100))
+	rows, err := s.read.QueryContext(ctx, listFeed, after, bounded(limit, 100))
 	if err != nil {
 		return nil, fmt.Errorf("list feed after %d: %w", after, err)
 	}

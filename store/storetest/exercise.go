@@ -68,6 +68,7 @@ func Exercise(t *testing.T, open func(t *testing.T, o Options) ringi.Store, f Fe
 		{"Reopen", reopen},
 		{"Shared", shared},
 		{"Ledger", ledgers},
+		{"Feed", feeds},
 		{"Thief", thief},
 	}
 	for _, g := range groups {
