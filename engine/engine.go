@@ -164,6 +164,7 @@ type Engine struct {
 	cfg     Config
 	store   ringi.Store
 	storeID string
+	drafts  bool // the store seals records when somebody reads them
 	reg     *ringi.Registry
 	gates   policy.Gates
 	rule    policy.RuleOptions
@@ -225,6 +226,9 @@ func New(cfg Config) (*Engine, error) {
 		return nil, fmt.Errorf("read store id: %w", err)
 	}
 	e.storeID = id
+	if store, ok := cfg.Store.(ringi.DraftStore); ok && cfg.Keyring == nil { // each commit of a keyed store has a MAC over its head
+		e.drafts = store.TakesDrafts()
+	}
 	e.heart = newHeart(e)
 	if err := e.rememberKeys(context.Background()); err != nil {
 		return nil, err

@@ -161,7 +161,7 @@ func (a *activation) guard(ctx context.Context) func() {
 // commitStart makes the first commit of a run: as running and leased, or as
 // with says.
 func (a *activation) commitStart(ctx context.Context, ev *ringi.RunStarted, with func(*change)) error {
-	var made [][32]byte // hashes of what was tried before
+	var made [][32]byte // random bytes of what was tried before
 	return a.commit(ctx, func() (*change, error) {
 		if a.change.tried != ([32]byte{}) {
 			made = append(made, a.change.tried)
@@ -179,7 +179,7 @@ func (a *activation) commitStart(ctx context.Context, ev *ringi.RunStarted, with
 // was made: the log begins with a record that we made. Else the run's id is
 // somebody else's.
 func (a *activation) recordedAfterAll(made [][32]byte) error {
-	if len(a.s.heads) > 0 && slices.Contains(made, a.s.heads[0].Hash) {
+	if len(a.s.heads) > 0 && slices.Contains(made, saltOf(&a.s.heads[0])) {
 		return nil
 	}
 	return fmt.Errorf("%w: run id %s exists", ringi.ErrConflict, a.s.id)
@@ -644,7 +644,7 @@ func (a *activation) commit(ctx context.Context, build func() (*change, error)) 
 		if a.gate {
 			a.between(ch)
 		}
-		ch.stream = a.st != nil
+		ch.stream, ch.whole = a.st != nil, a.gate || a.st != nil
 		switch err = a.e.write(ctx, a.s, &a.l, ch); {
 		case err == nil:
 			a.emitCommitted(ch)
