@@ -164,7 +164,8 @@ type Engine struct {
 	cfg     Config
 	store   ringi.Store
 	storeID string
-	drafts  bool // the store seals records when somebody reads them
+	opening [sha256.Size]byte // of a prompt with cfg.System
+	drafts  bool              // the store seals records when somebody reads them
 	reg     *ringi.Registry
 	gates   policy.Gates
 	rule    policy.RuleOptions
@@ -225,7 +226,7 @@ func New(cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read store id: %w", err)
 	}
-	e.storeID = id
+	e.storeID, e.opening = id, promptOpening(cfg.System)
 	if store, ok := cfg.Store.(ringi.DraftStore); ok && cfg.Keyring == nil { // each commit of a keyed store has a MAC over its head
 		e.drafts = store.TakesDrafts()
 	}

@@ -180,7 +180,11 @@ func overslept(since time.Time, limit time.Duration) bool {
 func (a *activation) toolContext(ctx context.Context, g *grant, key string, from time.Time, limit time.Duration) *parentage {
 	p := &parentage{}
 	a.parentageOf(p, g.callID)
-	p.call = told{space: a.s.space, tool: g.tool, key: key, attempt: g.attempt}
+	p.call = told{space: a.s.space, tool: g.tool, key: key, input: g.input, attempt: g.attempt}
+	if key == "" {
+		c := a.s.call(g.callID)
+		p.call.step, p.call.pos = c.step, c.pos
+	}
 	if g.decider != "" {
 		p.call.decider = opaque(a.e.storeID, g.decider)
 	}
@@ -503,11 +507,27 @@ func (r *reading) work() {
 
 func (a *activation) readOne(ctx context.Context, g grant) ringi.FinishedCall {
 	tool, _ := a.e.reg.Tool(g.tool)
-	key, err := a.key(g)
-	if err != nil {
-		return failed(g.callID, ringi.CodeNotDone, errText(err))
+	if !plainID(a.s.id) || !plainID(g.tool) { // else the key is derived when the tool asks for it
+		key, err := a.key(g)
+		if err != nil {
+			return failed(g.callID, ringi.CodeNotDone, errText(err))
+		}
+		return a.execute(ctx, tool, g, key, time.Now()).fin
 	}
-	return a.execute(ctx, tool, g, key, time.Now()).fin
+	return a.execute(ctx, tool, g, "", time.Now()).fin
+}
+
+// plainID reports whether an id is of letters, digits and "_-.": a key can be
+// derived from it.
+func plainID(id string) bool {
+	for i := range len(id) {
+		switch b := id[i]; {
+		case 'a' <= b && b <= 'z', 'A' <= b && b <= 'Z', '0' <= b && b <= '9', b == '_', b == '-', b == '.':
+		default:
+			return false
+		}
+	}
+	return id != ""
 }
 
 // key is the call's idempotency key: the same for the same call after a

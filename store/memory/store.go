@@ -161,6 +161,7 @@ type data struct {
 	newest int64 // the newest time recorded, in microseconds
 	bytes  block // of the newest records, with room for more
 	spaces map[string]*space
+	newly  *run // the last that was written: nearly always the next one too
 	// corrections of the clock that were accepted
 	corrections []ringi.ClockCorrection
 	// open runs in the order in which they were made
@@ -232,6 +233,7 @@ type run struct {
 	requests           byAge
 	drafts             int          // the newest records that are not sealed
 	sealer             ringi.Sealer // of the drafts
+	room               [fewRecords]ringi.Record
 	thread             *thread
 	begun              thread // room for the thread, where it begins with this run
 	prevOpen, nextOpen *run
