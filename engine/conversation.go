@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/ringi-dev/ringi"
@@ -234,6 +235,9 @@ func (a *activation) extendMessages() {
 		}
 		if t.open() {
 			return
+		}
+		if len(a.msgs)+2 > cap(a.msgs) { // a long run moves them a few times, not at every doubling
+			a.msgs = slices.Grow(a.msgs, 3*len(a.msgs))
 		}
 		a.msgs = t.messages(a.msgs)
 		for _, c := range t.calls {
