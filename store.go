@@ -162,9 +162,9 @@ type DraftStore interface {
 // Sealer completes the drafts of one run, in their order.
 type Sealer interface {
 	// Seal fills in what drafts lack, within the bytes of their heads and in
-	// Hash, and returns the last hash. The records and what they point to are
-	// the caller's own.
-	Seal(drafts []Record) (head [32]byte)
+	// Hash, and returns the last hash, and its MAC where there is a keyring. The
+	// records and what they point to are the caller's own.
+	Seal(drafts []Record) (head [32]byte, mac string)
 }
 
 // Record is one event as stored: an exact header that is chained, and a
@@ -265,7 +265,7 @@ type Commit struct {
 	Records []Record
 	// Sealer, where set, says that Records are drafts: everything that is
 	// chosen is in them, and what is reckoned from it, the commitment in Head,
-	// Hash, and Row.Head, is made by the Sealer before anybody reads the run.
+	// Hash, Row.Head and Row.MAC, is made by the Sealer before anybody reads the run.
 	// Only a DraftStore is given one.
 	Sealer Sealer
 

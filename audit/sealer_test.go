@@ -1,11 +1,25 @@
 package audit
 
 import (
+	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/ringi-dev/ringi"
 )
+
+func sealer(c Chain) *Sealer {
+	return c.Sealer("sto_1", "default", "run_1", func(runID string, c Chain) string { return fmt.Sprint(runID, c.Seq, c.Head[0]) })
+}
+
+// last is the head that a sealer returns; its MAC is over just that.
+func last(head [32]byte, mac string) [32]byte {
+	if !strings.HasPrefix(mac, "run_1") || !strings.HasSuffix(mac, fmt.Sprint(" ", head[0])) {
+		panic("MAC " + mac + " is not of this head")
+	}
+	return head
+}
 
 // TestSealer holds that records are the same bytes whether they are chained as
 // they are made or sealed later, in one go, piece by piece, or on a chain that
@@ -28,17 +42,17 @@ func TestSealer(t *testing.T) {
 		return drafts
 	}
 	for name, seal := range map[string]func([]ringi.Record) [32]byte{
-		"at once": func(d []ringi.Record) [32]byte { return NewSealer("sto_1", "default", "run_1").Seal(d) },
+		"at once": func(d []ringi.Record) [32]byte { return last(sealer(Chain{}).Seal(d)) },
 		"one by one": func(d []ringi.Record) (head [32]byte) {
-			s := NewSealer("sto_1", "default", "run_1")
+			s := sealer(Chain{})
 			for i := range d {
-				head = s.Seal(d[i : i+1])
+				head = last(s.Seal(d[i : i+1]))
 			}
 			return head
 		},
 		"on a chain": func(d []ringi.Record) [32]byte {
-			first := NewSealer("sto_1", "default", "run_1").Seal(d[:2])
-			return Chain{Seq: 2, Head: first}.Sealer().Seal(d[2:])
+			first := last(sealer(Chain{}).Seal(d[:2]))
+			return last(sealer(Chain{Seq: 2, Head: first}).Seal(d[2:]))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -66,12 +80,12 @@ func TestSealerRefusesByItsHash(t *testing.T) {
 		return drafts
 	}
 	left, gap := draft(), draft()
-	s := NewSealer("sto_1", "default", "run_1")
+	s := sealer(Chain{})
 	s.Seal(gap[:1])
 	for name, d := range map[string]struct {
 		records []ringi.Record
 		head    [32]byte
-	}{"not sealed": {left, left[2].Hash}, "one was left out": {gap, s.Seal(gap[2:])}} {
+	}{"not sealed": {left, left[2].Hash}, "one was left out": {gap, last(s.Seal(gap[2:]))}} {
 		if _, err := Events("sto_1", "default", "run_1", d.records, d.head, 3); err == nil {
 			t.Errorf("%s: verifies", name)
 		}

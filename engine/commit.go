@@ -168,9 +168,14 @@ func (e *Engine) build(w *writing, s *state, l *lease, ch *change, at time.Time)
 	chain := s.chain
 	if len(ch.bodies) > 0 {
 		var err error
+		if s.sealer != nil || e.drafts && l != nil && !ch.whole && plainID(s.id) {
+			c.Sealer = s.sealing(e)
+		} else if s.chain.Seq == 0 {
+			s.chain = audit.Genesis(e.storeID, s.space, s.id)
+		}
 		add := s.chain.AppendTo
-		if s.sealer != nil || e.drafts && l != nil && !ch.whole {
-			add, c.Sealer = s.chain.DraftTo, s.sealing(e)
+		if c.Sealer != nil {
+			add = s.chain.DraftTo
 		}
 		if c.Records, chain, err = add(&w.block, w.records[:0], at, epoch, ch.bodies...); err != nil {
 			return nil, chain, fmt.Errorf("encode events: %w", err)
@@ -187,23 +192,18 @@ func (e *Engine) build(w *writing, s *state, l *lease, ch *change, at time.Time)
 	case ch.status.Waiting():
 		c.Row.Deadline = ch.deadline(s)
 	}
-	mac, err := e.commitMAC(s.id, chain)
-	if err != nil {
-		return nil, chain, err
+	var err error
+	if s.sealer == nil {
+		c.Row.MAC, err = e.commitMAC(s.id, chain)
 	}
-	c.Row.MAC = mac
-	return c, chain, nil
+	return c, chain, err
 }
 
 // sealing is the sealer of the run's drafts: one from the first of them to the
 // next reading of the run.
 func (s *state) sealing(e *Engine) *audit.Sealer {
-	switch {
-	case s.sealer != nil:
-	case s.chain.Seq == 0:
-		s.sealer = audit.NewSealer(e.storeID, s.space, s.id)
-	default:
-		s.sealer = s.chain.Sealer()
+	if s.sealer == nil {
+		s.sealer = s.chain.Sealer(e.storeID, s.space, s.id, e.draftMAC)
 	}
 	return s.sealer
 }
@@ -334,6 +334,16 @@ func (e *Engine) commitMAC(runID string, chain audit.Chain) (string, error) {
 	b = append(b, '.')
 	b = base64.RawURLEncoding.AppendEncode(b, mac)
 	return string(b), nil
+}
+
+// macOf is commitMAC for a sealer, whose ids it takes. Where there is none the
+// run does not verify, and nothing of it runs.
+func (e *Engine) macOf(runID string, chain audit.Chain) string {
+	mac, err := e.commitMAC(runID, chain)
+	if err != nil {
+		e.log.Error("sign commit", "run", runID, "error", err)
+	}
+	return mac
 }
 
 // checkMAC verifies the row's MAC where there is a keyring.

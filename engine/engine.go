@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/audit"
 	"github.com/ringi-dev/ringi/policy"
 	"github.com/ringi-dev/ringi/sign"
 	"github.com/ringi-dev/ringi/store/memory"
@@ -161,19 +162,20 @@ const (
 // Engine runs agents. It is safe for concurrent use, and any number of engines
 // may share a durable store.
 type Engine struct {
-	cfg     Config
-	store   ringi.Store
-	storeID string
-	opening [sha256.Size]byte // of a prompt with cfg.System
-	drafts  bool              // the store seals records when somebody reads them
-	reg     *ringi.Registry
-	gates   policy.Gates
-	rule    policy.RuleOptions
-	limits  ringi.Limits
-	judges  judges
-	log     *slog.Logger
-	heart   *heart
-	opened  opened
+	cfg      Config
+	store    ringi.Store
+	storeID  string
+	opening  [sha256.Size]byte                        // of a prompt with cfg.System
+	drafts   bool                                     // the store seals records when somebody reads them
+	draftMAC func(runID string, c audit.Chain) string // of the newest of them; nil without a keyring
+	reg      *ringi.Registry
+	gates    policy.Gates
+	rule     policy.RuleOptions
+	limits   ringi.Limits
+	judges   judges
+	log      *slog.Logger
+	heart    *heart
+	opened   opened
 	// hasFuncs says that a function of the user's judges calls.
 	hasFuncs bool
 	offers   offers
@@ -227,8 +229,11 @@ func New(cfg Config) (*Engine, error) {
 		return nil, fmt.Errorf("read store id: %w", err)
 	}
 	e.storeID, e.opening = id, promptOpening(cfg.System)
-	if store, ok := cfg.Store.(ringi.DraftStore); ok && cfg.Keyring == nil { // each commit of a keyed store has a MAC over its head
+	if store, ok := cfg.Store.(ringi.DraftStore); ok && plainID(id) {
 		e.drafts = store.TakesDrafts()
+	}
+	if cfg.Keyring != nil {
+		e.draftMAC = e.macOf
 	}
 	e.heart = newHeart(e)
 	if err := e.rememberKeys(context.Background()); err != nil {

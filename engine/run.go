@@ -15,7 +15,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/ringi-dev/ringi"
-	"github.com/ringi-dev/ringi/audit"
 	"github.com/ringi-dev/ringi/internal/toolcontext"
 	"github.com/ringi-dev/ringi/policy"
 )
@@ -229,7 +228,7 @@ func (e *Engine) beginAs(ctx context.Context, start ringi.RunStart, id string) (
 	}
 	a.id, a.space = id, sp
 	a.s = &a.first
-	a.s.space, a.s.id, a.s.chain = sp, id, audit.Genesis(e.storeID, sp, id)
+	a.s.space, a.s.id = sp, id
 	a.s.row.Space, a.s.row.ID, a.s.row.Thread, a.s.row.Agent = sp, id, thread, e.agent(start)
 	if known {
 		if err := e.openRun(ctx, sp, thread, start); err != nil {

@@ -14,13 +14,13 @@ import (
 // numbers is a sealer that numbers what it seals.
 type numbers struct{ n byte }
 
-func (s *numbers) Seal(drafts []ringi.Record) (head [32]byte) {
+func (s *numbers) Seal(drafts []ringi.Record) (head [32]byte, mac string) {
 	for i := range drafts {
 		s.n++
 		drafts[i].Hash[0], drafts[i].Head[0] = s.n, 'a'+s.n
 	}
 	head[0] = s.n
-	return head
+	return head, string('A' + rune(s.n))
 }
 
 func draftOf(seq int64, owner string, seal ringi.Sealer) *ringi.Commit {
@@ -81,7 +81,7 @@ func TestDrafts(t *testing.T) {
 				t.Errorf("%d sealed before anybody read", seal.n)
 			}
 			row, err := by(s)
-			if err != nil || row.Head[0] != 3 || row.Seq != 3 {
+			if err != nil || row.Head[0] != 3 || row.MAC != "D" || row.Seq != 3 {
 				t.Fatalf("%v, head %d", err, row.Head[0])
 			}
 			run, err := s.Load(ctx, "default", "run_1")

@@ -243,7 +243,7 @@ type run struct {
 // first, so that nobody has seen what it writes into. The lock is held.
 func (r *run) seal() {
 	if r.drafts > 0 {
-		r.row.Head = r.sealer.Seal(r.records[len(r.records)-r.drafts:])
+		r.row.Head, r.row.MAC = r.sealer.Seal(r.records[len(r.records)-r.drafts:])
 		r.drafts, r.sealer = 0, nil
 	}
 }
