@@ -95,9 +95,8 @@ func (e *Engine) classOf(c *call) ringi.DataClass {
 	if c.result == nil || c.result.Origin == ringi.OriginEngine {
 		return ""
 	}
-	t, ok := e.reg.Tool(c.judged.Tool)
-	class := t.DataClass
-	if !ok || class == "" {
+	class := e.reg.DataClass(c.judged.Tool)
+	if class == "" {
 		class = ringi.SecretAdjacent
 	}
 	return higher(class, c.class)

@@ -178,8 +178,11 @@ type Engine struct {
 	opened   opened
 	// hasFuncs says that a function of the user's judges calls.
 	hasFuncs bool
-	offers   offers
-	kept     sync.Map // digests of definitions that the store keeps
+	// silent says that no setting of the user's judges calls: the tool itself
+	// and the rule do.
+	silent bool
+	offers offers
+	kept   sync.Map // digests of definitions that the store keeps
 }
 
 var _ ringi.Service = (*Engine)(nil)
@@ -223,6 +226,7 @@ func New(cfg Config) (*Engine, error) {
 		limits: cfg.Limits.Or(ringi.DefaultLimits()),
 	}
 	j := e.judgesNow()
+	e.silent = cfg.Approval.Func == nil && len(cfg.Approval.Tools) == 0 && cfg.Floor.Func == nil && len(cfg.Floor.Tools) == 0 && len(cfg.RequireApproval) == 0
 	e.hasFuncs = j.Func || len(j.ToolFuncs) > 0 || j.FloorFunc || len(j.FloorToolFuncs) > 0
 	id, err := e.store.ID(context.Background())
 	if err != nil {

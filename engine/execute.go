@@ -462,34 +462,49 @@ func (a *activation) readGroup(ctx context.Context, grants []grant) []ringi.Fini
 		out[0] = a.readOne(ctx, grants[0])
 		return out
 	}
-	r := &reading{a: a, ctx: ctx, grants: grants, out: out}
-	most := a.s.start.Limits.Reads
-	if most <= 0 || most > len(grants) {
-		most = len(grants)
+	r := a.reads
+	if r == nil {
+		r = &reading{a: a}
+		a.reads = r
 	}
+	r.ctx, r.grants, r.out, r.workers = ctx, grants, out, len(grants)
+	if most := a.s.start.Limits.Reads; most > 0 {
+		r.workers = min(r.workers, most)
+	}
+	r.next.Store(0)
 	r.all.Add(1)
-	others := time.AfterFunc(readDelay, func() {
-		for range most - 1 {
-			r.all.Go(r.work)
-		}
-		r.all.Done()
-	})
+	if r.late == nil {
+		r.late = time.AfterFunc(readDelay, r.others)
+	} else {
+		r.late.Reset(readDelay)
+	}
 	r.work()
-	if others.Stop() {
+	if r.late.Stop() {
 		r.all.Done()
 	}
 	r.all.Wait()
 	return out
 }
 
-// reading is a group of reads that share their workers.
+// reading is a group of reads that share their workers. A run's next group uses
+// it again, once all workers of the last one are done.
 type reading struct {
-	a      *activation
-	ctx    context.Context
-	grants []grant
-	out    []ringi.FinishedCall
-	next   atomic.Int64
-	all    sync.WaitGroup
+	a       *activation
+	ctx     context.Context
+	grants  []grant
+	out     []ringi.FinishedCall
+	workers int
+	next    atomic.Int64
+	all     sync.WaitGroup
+	late    *time.Timer // starts the others
+}
+
+// others starts the workers beside the first.
+func (r *reading) others() {
+	for range r.workers - 1 {
+		r.all.Go(r.work)
+	}
+	r.all.Done()
 }
 
 // work takes reads until none is left.

@@ -86,6 +86,7 @@ type activation struct {
 	take       func(ringi.ModelEvent, error) bool
 	step1      stepping
 	grants     []grant
+	reads      *reading
 	change     change
 	values     []any // decoded inputs of the turn in the making
 	valueRoom  [1]any

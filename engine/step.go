@@ -611,8 +611,8 @@ func (a *activation) turnShape(ev *ringi.ModelResponded) (asks, early bool) {
 }
 
 func (e *Engine) readOnly(name string) bool {
-	t, ok := e.reg.Tool(name)
-	return ok && t.RunEffect() == ringi.ReadOnly
+	effect, ok := e.reg.RunEffect(name)
+	return ok && effect == ringi.ReadOnly
 }
 
 // offerDigest names what this step's model was offered.
