@@ -235,7 +235,7 @@ func (a *activation) extendMessages() {
 		if t.open() {
 			return
 		}
-		if len(a.msgs)+2 > cap(a.msgs) { // a long run moves them a few times, not at every doubling
+		if len(t.calls) > 0 && len(a.msgs)+2 > cap(a.msgs) { // a long run moves them a few times, not at every doubling
 			a.msgs = slices.Grow(a.msgs, 3*len(a.msgs))
 		}
 		a.msgs = t.messages(a.msgs)
