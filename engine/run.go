@@ -644,7 +644,7 @@ func (a *activation) commit(ctx context.Context, build func() (*change, error)) 
 		if a.gate {
 			a.between(ch)
 		}
-		ch.stream, ch.whole = a.st != nil, a.gate || a.st != nil
+		ch.stream, ch.whole = a.st != nil, ch.whole || a.gate || a.st != nil
 		switch err = a.e.write(ctx, a.s, &a.l, ch); {
 		case err == nil:
 			a.emitCommitted(ch)
