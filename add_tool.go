@@ -34,7 +34,7 @@ func AddTool[In, Out any](r *Registry, t Tool, h func(context.Context, In) (Out,
 	if err := inferSchemas(&t, reflect.TypeFor[In](), reflect.TypeFor[Out]()); err != nil {
 		return &ToolError{Tool: t.Name, Err: err}
 	}
-	return r.add(t, entry{handler: typedHandler(h), decode: decodeValue[In]}, hooks)
+	return r.add(t, entry{handler: typedHandler(h), decode: valueDecoder[In]()}, hooks)
 }
 
 // MustAddTool is [AddTool] for tools that are fixed in the program: it panics
@@ -48,12 +48,12 @@ func MustAddTool[In, Out any](r *Registry, t Tool, h func(context.Context, In) (
 // typedHandler decodes the call's own bytes, or takes the value that the check
 // decoded from them.
 func typedHandler[In, Out any](h func(context.Context, In) (Out, error)) ToolHandler {
-	encode := encoderOf[Out]()
+	encode, decode := encoderOf[Out](), decoderOf[In]()
 	return func(ctx context.Context, call ToolCall) (ToolResult, error) {
 		in, ok := checkedValue(ctx, call.Input).(*In)
 		if !ok {
 			in = new(In)
-			if err := decodeExact([]byte(call.Input), in); err != nil {
+			if err := decode([]byte(call.Input), in); err != nil {
 				return ToolResult{}, NotDone(fmt.Errorf("decode input: %w", decodeMessage(err)))
 			}
 		}
@@ -68,12 +68,15 @@ func typedHandler[In, Out any](h func(context.Context, In) (Out, error)) ToolHan
 // decodeFunc decodes an input into a pointer to the tool's own type.
 type decodeFunc func(Input) (any, error)
 
-func decodeValue[In any](input Input) (any, error) {
-	in := new(In)
-	if err := decodeExact([]byte(input), in); err != nil {
-		return nil, err
+func valueDecoder[In any]() decodeFunc {
+	decode := decoderOf[In]()
+	return func(input Input) (any, error) {
+		in := new(In)
+		if err := decode([]byte(input), in); err != nil {
+			return nil, err
+		}
+		return in, nil
 	}
-	return in, nil
 }
 
 // encoderOf chooses how a result becomes text. Its errors say that the tool
@@ -96,8 +99,12 @@ func encoderOf[Out any]() func(Out) (ToolResult, error) {
 			return ToolResult{Output: string(raw)}, nil
 		}
 	}
+	var options []jsonv2.Options
+	if !plainType(reflect.TypeFor[Out]()) {
+		options = []jsonv2.Options{encodeOptions}
+	}
 	return func(out Out) (ToolResult, error) {
-		b, err := jsonv2.Marshal(&out, encodeOptions) // by its address: else it is copied once more
+		b, err := jsonv2.Marshal(&out, options...) // by its address: else it is copied once more
 		if err != nil {
 			return ToolResult{}, fmt.Errorf("the tool ran, but its result could not be encoded: %w", err)
 		}

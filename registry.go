@@ -159,6 +159,24 @@ func (r *Registry) Tool(name string) (Tool, bool) {
 	return Tool{}, false
 }
 
+// RunEffect returns how a tool is run, see [Tool.RunEffect]; false for a name
+// that is not registered.
+func (r *Registry) RunEffect(name string) (Effect, bool) {
+	if e := r.entry(name); e != nil {
+		return e.tool.RunEffect(), true
+	}
+	return "", false
+}
+
+// DataClass returns the declared data class of a tool; empty for an undeclared
+// one, and for a name that is not registered.
+func (r *Registry) DataClass(name string) DataClass {
+	if e := r.entry(name); e != nil {
+		return e.tool.DataClass
+	}
+	return ""
+}
+
 // Len returns the number of tools.
 func (r *Registry) Len() int { return len(r.load().list) }
 

@@ -151,6 +151,23 @@ type ClockCorrection struct {
 	Newest time.Time `json:"newest"`
 }
 
+// DraftStore is a Store that takes drafts: a Commit with a Sealer. It is
+// optional, and for stores in memory alone: what it holds is sealed before
+// anybody sees it.
+type DraftStore interface {
+	Store
+	// TakesDrafts reports whether Commit looks at Commit.Sealer.
+	TakesDrafts() bool
+}
+
+// Sealer completes the drafts of one run, in their order.
+type Sealer interface {
+	// Seal fills in what drafts lack, within the bytes of their heads and in
+	// Hash, and returns the last hash, and its MAC where there is a keyring. The
+	// records and what they point to are the caller's own.
+	Seal(drafts []Record) (head [32]byte, mac string)
+}
+
 // Record is one event as stored: an exact header that is chained, and a
 // payload beside it that can be erased while the chain stays whole.
 type Record struct {
@@ -250,6 +267,11 @@ type Commit struct {
 	// Records are the new events, Expect+1 onwards. A claim, a release or a
 	// corruption mark may come without any.
 	Records []Record
+	// Sealer, where set, says that Records are drafts: everything that is
+	// chosen is in them, and what is reckoned from it, the commitment in Head,
+	// Hash, Row.Head and Row.MAC, is made by the Sealer before anybody reads the run.
+	// Only a DraftStore is given one.
+	Sealer Sealer
 
 	// Owner and Epoch name the lease that the writer holds. A settler leaves
 	// Owner empty; its records must all be of kinds that settle.

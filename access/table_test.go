@@ -265,8 +265,8 @@ func TestOwnerOf(t *testing.T) {
 			t.Errorf("%s: %b, want %b", c.name, got, c.want)
 		}
 	}
-	r := ringi.ApprovalRequest{Space: "default", Initiators: []string{"local:ana"}, Deciders: team[0]}
-	if got := ana.OwnerOf(Of(r, "sales")); got != Own|Asked {
+	r := ringi.ApprovalRequest{Space: "default", Agent: "sales", Initiators: []string{"local:ana"}, Deciders: team[0]}
+	if got := ana.OwnerOf(Of(r)); got != Own|Asked {
 		t.Errorf("of a request: %b", got)
 	}
 }

@@ -46,17 +46,32 @@ func Genesis(storeID, space, runID string) Chain {
 // valid UTF-8 or holds control characters are errors. Then dst and c are
 // returned as they were.
 func (c Chain) Append(dst []ringi.Record, at time.Time, epoch int64, bodies ...ringi.EventBody) ([]ringi.Record, Chain, error) {
-	return c.append(nil, nil, dst, at, epoch, bodies)
+	return c.append(making{}, dst, at, epoch, bodies)
 }
 
 // AppendTo is Append into a block of memory that the caller uses again: the
 // records are good until the next AppendTo with the same block.
 func (c Chain) AppendTo(block *[]byte, dst []ringi.Record, at time.Time, epoch int64, bodies ...ringi.EventBody) ([]ringi.Record, Chain, error) {
-	return c.append(block, nil, dst, at, epoch, bodies)
+	return c.append(making{block: block}, dst, at, epoch, bodies)
 }
 
-// append is Append with a source of random bytes: fixed ones make golden files.
-func (c Chain) append(block *[]byte, random func([]byte) (int, error), dst []ringi.Record, at time.Time, epoch int64, bodies []ringi.EventBody) ([]ringi.Record, Chain, error) {
+// DraftTo is AppendTo for a store that reckons hashes when somebody reads
+// them: everything that is chosen is chosen and encoded, the random bytes among
+// it, and what follows from it is left to a [Sealer]. The chain that it returns
+// has a sequence number and no head.
+func (c Chain) DraftTo(block *[]byte, dst []ringi.Record, at time.Time, epoch int64, bodies ...ringi.EventBody) ([]ringi.Record, Chain, error) {
+	return c.append(making{block: block, drafts: true}, dst, at, epoch, bodies)
+}
+
+// making is how records are made.
+type making struct {
+	block  *[]byte                   // the caller's memory; nil makes some
+	random func([]byte) (int, error) // of random bytes; nil is crypto/rand, fixed ones make golden files
+	drafts bool
+}
+
+func (c Chain) append(m making, dst []ringi.Record, at time.Time, epoch int64, bodies []ringi.EventBody) ([]ringi.Record, Chain, error) {
+	block, random := m.block, m.random
 	if !writable(at) {
 		return dst, c, fmt.Errorf("append event: %w", errYear)
 	}
@@ -80,11 +95,15 @@ func (c Chain) append(block *[]byte, random func([]byte) (int, error), dst []rin
 	for i, body := range bodies {
 		r := &added[i]
 		*r = ringi.Record{Seq: next.Seq + 1, Salt: w.out[i*saltSize:][:saltSize:saltSize]}
-		if err := w.record(r, next.Head[:], at.UnixMicro(), epoch, body); err != nil {
+		if err := w.draft(r, at.UnixMicro(), epoch, body); err != nil {
 			clear(added) // they point into memory that others will use
 			return dst, c, fmt.Errorf("append event: %w", err)
 		}
-		next = Chain{Seq: r.Seq, Head: r.Hash}
+		if next = (Chain{Seq: r.Seq, Head: next.Head}); m.drafts {
+			next.Head = [32]byte{}
+			continue
+		}
+		w.seal(r, &next.Head)
 	}
 	if block == nil {
 		settle(added)
@@ -95,28 +114,37 @@ func (c Chain) append(block *[]byte, random func([]byte) (int, error), dst []rin
 // blockSize is what a caller's block has at least: nearly all events fit.
 const blockSize = 1024
 
-// record makes the record that follows the one with the hash prev; its number
-// and salt are set. Its bytes lie in c, between what is hashed with them.
-func (c *codec) record(r *ringi.Record, prev []byte, at, epoch int64, body ringi.EventBody) error {
-	opening := len(c.out)
-	c.out = append(c.out, commitmentLabel...)
-	c.out = append(c.out, r.Salt...)
+// draft makes a record whose number and salt are set, but for its hash and the
+// commitment in its header. Its bytes lie in c.
+func (c *codec) draft(r *ringi.Record, at, epoch int64, body ringi.EventBody) error {
 	payload := len(c.out)
 	if err := c.body(body); err != nil {
 		return err
 	}
-	closing := len(c.out)
-	r.Kind, r.Payload = body.Kind(), c.out[payload:closing:closing]
+	head := len(c.out)
+	r.Kind, r.Payload = body.Kind(), c.out[payload:head:head]
 	h := header{seq: r.Seq, kind: r.Kind, at: at, epoch: epoch, refs: refsOf(body)}
 	if err := h.refs.check(); err != nil {
 		return fmt.Errorf("encode header of %s: %w", h.kind, err)
 	}
-	h.commitment = sha256.Sum256(c.out[opening:])
-	c.out = append(c.out, prev...)
-	head := len(c.out)
 	c.out = h.append(c.out)
-	r.Head, r.Hash = slices.Clip(c.out[head:]), sha256.Sum256(c.out[closing:])
+	r.Head = slices.Clip(c.out[head:])
 	return nil
+}
+
+// seal completes a draft that follows the record with the hash in head, and
+// puts the draft's own hash there. What is hashed is laid out behind c.out.
+func (c *codec) seal(r *ringi.Record, head *[32]byte) {
+	b := append(c.out, commitmentLabel...)
+	b = append(append(b, r.Salt...), r.Payload...)
+	commitment := sha256.Sum256(b[len(c.out):])
+	putCommitment(r.Head, &commitment)
+	b = append(append(b[:len(c.out)], head[:]...), r.Head...)
+	r.Hash = sha256.Sum256(b[len(c.out):])
+	*head = r.Hash
+	if cap(b) > cap(c.out) { // keep the memory
+		c.out = b[:len(c.out)]
+	}
 }
 
 // settle copies the bytes of records into one block of exactly their size.

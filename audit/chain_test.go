@@ -45,7 +45,7 @@ func TestGolden(t *testing.T) {
 	for name, body := range samples {
 		t.Run(name, func(t *testing.T) {
 			genesis := Genesis("sto_1", "default", "run_1")
-			records, chain, err := genesis.append(nil, count, nil, benchTime, 3, []ringi.EventBody{body})
+			records, chain, err := genesis.append(making{random: count}, nil, benchTime, 3, []ringi.EventBody{body})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -223,7 +223,7 @@ func TestAppendRefuses(t *testing.T) {
 		}
 	}
 	broken := errors.New("no random bytes")
-	if _, _, err := chain.append(nil, func([]byte) (int, error) { return 0, broken }, nil, benchTime, 1, []ringi.EventBody{good}); !errors.Is(err, broken) {
+	if _, _, err := chain.append(making{random: func([]byte) (int, error) { return 0, broken }}, nil, benchTime, 1, []ringi.EventBody{good}); !errors.Is(err, broken) {
 		t.Errorf("without random bytes: %v", err)
 	}
 	// What an id may be.

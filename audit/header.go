@@ -38,15 +38,15 @@ const maxRef = 1024
 
 // header is the chained part of a record.
 type header struct {
-	seq        int64
-	kind       ringi.EventKind
-	at         int64 // microseconds since 1970
-	epoch      int64
-	refs       refs
-	commitment [sha256.Size]byte
+	seq   int64
+	kind  ringi.EventKind
+	at    int64 // microseconds since 1970
+	epoch int64
+	refs  refs
 }
 
-// append appends the header's exact bytes. Its refs have passed check.
+// append appends the header's bytes, with a blank for the commitment. Its refs
+// have passed check.
 func (h *header) append(dst []byte) []byte {
 	dst = append(dst, `{"v":1,"seq":`...)
 	dst = strconv.AppendInt(dst, h.seq, 10)
@@ -63,8 +63,16 @@ func (h *header) append(dst []byte) []byte {
 		}
 	}
 	dst = append(dst, `,"commitment":"`...)
-	dst = base64url.AppendEncode(dst, h.commitment[:])
+	dst = append(dst, blankCommitment[:]...)
 	return append(dst, `"}`...)
+}
+
+// blankCommitment stands where putCommitment writes: 32 bytes in base64url.
+var blankCommitment [43]byte
+
+// putCommitment writes a commitment into a header that append made.
+func putCommitment(head []byte, commitment *[sha256.Size]byte) {
+	base64url.Encode(head[len(head)-len(`"}`)-len(blankCommitment):], commitment[:])
 }
 
 // check refuses what is no id: a header stays for ever, so text of a person or

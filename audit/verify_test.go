@@ -539,7 +539,7 @@ func FuzzDecode(f *testing.F) {
 			}
 			return
 		}
-		again, _, err := Chain{Seq: seq - 1}.append(nil, func(b []byte) (int, error) { return copy(b, salt), nil }, nil, e.At, e.Epoch, []ringi.EventBody{e.Body})
+		again, _, err := Chain{Seq: seq - 1}.append(making{random: func(b []byte) (int, error) { return copy(b, salt), nil }}, nil, e.At, e.Epoch, []ringi.EventBody{e.Body})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/internal/toolcontext"
+	"github.com/ringi-dev/ringi/sign"
 )
 
 // A run that is started inside a tool's handler is a child. It records its
@@ -37,14 +38,26 @@ type parentage struct {
 
 // told is what a handler may ask about its own call, beyond its run.
 type told struct {
-	space, tool, key, decider string
-	attempt                   int
+	space, tool, decider string
+	key                  string // "" until somebody asks for it
+	input                ringi.Input
+	step, pos, attempt   int
+}
+
+// idempotencyKey derives the key where that was put off: most reads never ask.
+// Then it is known to be derivable.
+func (p *parentage) idempotencyKey() string {
+	if p.call.key != "" {
+		return p.call.key
+	}
+	key, _ := sign.IdempotencyKey(p.runID, p.call.step, p.call.pos, p.call.tool, string(p.call.input))
+	return key
 }
 
 // Tell makes the tool's context.
 func (p *parentage) Tell() any {
 	return &ringi.ToolContext{
-		Space: p.call.space, Thread: p.thread, RunID: p.runID, CallID: p.callID, Tool: p.call.tool, Key: p.call.key,
+		Space: p.call.space, Thread: p.thread, RunID: p.runID, CallID: p.callID, Tool: p.call.tool, Key: p.idempotencyKey(),
 		Initiator: p.start.By, Decider: p.call.decider, Attempt: p.call.attempt,
 	}
 }

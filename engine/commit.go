@@ -36,7 +36,8 @@ type change struct {
 	outside *activation
 
 	room  [2]ringi.EventBody // most changes hold one or two events
-	tried [32]byte           // hash of the first record that was made of it
+	tried [32]byte           // random bytes of the first record that was made of it
+	whole bool               // the records are needed at once: they are handed out, or of a gate
 	// stream says that the records are to be handed out: written holds them.
 	stream  bool
 	written *writing
@@ -115,7 +116,7 @@ func (e *Engine) write(ctx context.Context, s *state, l *lease, ch *change) erro
 		if isDefinite(err) {
 			return err
 		}
-		return e.ambiguous(ctx, s, l, c, chain, err)
+		return e.ambiguous(ctx, s, l, c, err)
 	}
 	for digest := range c.Tools {
 		e.kept.Store(digest, true)
@@ -169,10 +170,19 @@ func (e *Engine) build(w *writing, s *state, l *lease, ch *change, at time.Time)
 	chain := s.chain
 	if len(ch.bodies) > 0 {
 		var err error
-		if c.Records, chain, err = s.chain.AppendTo(&w.block, w.records[:0], at, epoch, ch.bodies...); err != nil {
+		if s.sealer != nil || e.drafts && l != nil && !ch.whole && plainID(s.id) {
+			c.Sealer = s.sealing(e)
+		} else if s.chain.Seq == 0 {
+			s.chain = audit.Genesis(e.storeID, s.space, s.id)
+		}
+		add := s.chain.AppendTo
+		if c.Sealer != nil {
+			add = s.chain.DraftTo
+		}
+		if c.Records, chain, err = add(&w.block, w.records[:0], at, epoch, ch.bodies...); err != nil {
 			return nil, chain, fmt.Errorf("encode events: %w", err)
 		}
-		ch.tried = c.Records[0].Hash
+		ch.tried = saltOf(&c.Records[0])
 	}
 	c.Row = s.row
 	c.Row.Space, c.Row.ID, c.Row.Status, c.Row.Reason = s.space, s.id, ch.status, ch.reason
@@ -184,12 +194,20 @@ func (e *Engine) build(w *writing, s *state, l *lease, ch *change, at time.Time)
 	case ch.status.Waiting():
 		c.Row.Deadline = ch.deadline(s)
 	}
-	mac, err := e.commitMAC(s.id, chain)
-	if err != nil {
-		return nil, chain, err
+	var err error
+	if s.sealer == nil {
+		c.Row.MAC, err = e.commitMAC(s.id, chain)
 	}
-	c.Row.MAC = mac
-	return c, chain, nil
+	return c, chain, err
+}
+
+// sealing is the sealer of the run's drafts: one from the first of them to the
+// next reading of the run.
+func (s *state) sealing(e *Engine) *audit.Sealer {
+	if s.sealer == nil {
+		s.sealer = s.chain.Sealer(e.storeID, s.space, s.id, e.draftMAC)
+	}
+	return s.sealer
 }
 
 // deadline is when the last request that is open after the change is past its
@@ -259,8 +277,8 @@ func (s *state) moved(c *ringi.Commit, chain audit.Chain, l *lease, ch *change, 
 }
 
 // ambiguous looks whether a commit that reported a failure was made: its last
-// hash is in the log, or it is not.
-func (e *Engine) ambiguous(ctx context.Context, s *state, l *lease, c *ringi.Commit, chain audit.Chain, cause error) error {
+// record is in the log, or it is not.
+func (e *Engine) ambiguous(ctx context.Context, s *state, l *lease, c *ringi.Commit, cause error) error {
 	ctx = context.WithoutCancel(ctx)
 	fresh, err := e.load(ctx, s.space, s.id)
 	if errors.Is(err, ringi.ErrNotFound) && c.Expect == 0 {
@@ -269,7 +287,7 @@ func (e *Engine) ambiguous(ctx context.Context, s *state, l *lease, c *ringi.Com
 	if err != nil {
 		return fmt.Errorf("commit: %w: %w", ringi.ErrNotRecorded, cause)
 	}
-	made := len(c.Records) > 0 && fresh.has(chain) ||
+	made := len(c.Records) > 0 && fresh.has(&c.Records[len(c.Records)-1]) ||
 		len(c.Records) == 0 && (c.Claim && fresh.row.Owner == c.Owner && fresh.row.Epoch == c.Epoch+1 || c.Release && fresh.row.Owner == "")
 	s.replace(fresh)
 	if !made {
@@ -318,6 +336,16 @@ func (e *Engine) commitMAC(runID string, chain audit.Chain) (string, error) {
 	b = append(b, '.')
 	b = base64.RawURLEncoding.AppendEncode(b, mac)
 	return string(b), nil
+}
+
+// macOf is commitMAC for a sealer, whose ids it takes. Where there is none the
+// run does not verify, and nothing of it runs.
+func (e *Engine) macOf(runID string, chain audit.Chain) string {
+	mac, err := e.commitMAC(runID, chain)
+	if err != nil {
+		e.log.Error("sign commit", "run", runID, "error", err)
+	}
+	return mac
 }
 
 // checkMAC verifies the row's MAC where there is a keyring.

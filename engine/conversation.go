@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/ringi-dev/ringi"
@@ -94,9 +95,8 @@ func (e *Engine) classOf(c *call) ringi.DataClass {
 	if c.result == nil || c.result.Origin == ringi.OriginEngine {
 		return ""
 	}
-	t, ok := e.reg.Tool(c.judged.Tool)
-	class := t.DataClass
-	if !ok || class == "" {
+	class := e.reg.DataClass(c.judged.Tool)
+	if class == "" {
 		class = ringi.SecretAdjacent
 	}
 	return higher(class, c.class)
@@ -234,6 +234,9 @@ func (a *activation) extendMessages() {
 		}
 		if t.open() {
 			return
+		}
+		if len(t.calls) > 0 && len(a.msgs)+2 > cap(a.msgs) { // a long run moves them a few times, not at every doubling
+			a.msgs = slices.Grow(a.msgs, 3*len(a.msgs))
 		}
 		a.msgs = t.messages(a.msgs)
 		for _, c := range t.calls {

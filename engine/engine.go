@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/audit"
 	"github.com/ringi-dev/ringi/policy"
 	"github.com/ringi-dev/ringi/sign"
 	"github.com/ringi-dev/ringi/store/memory"
@@ -161,22 +162,28 @@ const (
 // Engine runs agents. It is safe for concurrent use, and any number of engines
 // may share a durable store.
 type Engine struct {
-	cfg     Config
-	store   ringi.Store
-	storeID string
-	reg     *ringi.Registry
-	gates   policy.Gates
-	rule    policy.RuleOptions
-	limits  ringi.Limits
-	judges  judges
-	log     *slog.Logger
-	heart   *heart
-	opened  opened
+	cfg      Config
+	store    ringi.Store
+	storeID  string
+	opening  [sha256.Size]byte                        // of a prompt with cfg.System
+	drafts   bool                                     // the store seals records when somebody reads them
+	draftMAC func(runID string, c audit.Chain) string // of the newest of them; nil without a keyring
+	reg      *ringi.Registry
+	gates    policy.Gates
+	rule     policy.RuleOptions
+	limits   ringi.Limits
+	judges   judges
+	log      *slog.Logger
+	heart    *heart
+	opened   opened
 	// hasFuncs says that a function of the user's judges calls.
 	hasFuncs bool
-	offers   offers
-	kept     sync.Map // digests of definitions that the store keeps
-	read     definitions
+	// silent says that no setting of the user's judges calls: the tool itself
+	// and the rule do.
+	silent bool
+	offers offers
+	kept   sync.Map // digests of definitions that the store keeps
+	read   definitions
 }
 
 var _ ringi.Service = (*Engine)(nil)
@@ -220,12 +227,19 @@ func New(cfg Config) (*Engine, error) {
 		limits: cfg.Limits.Or(ringi.DefaultLimits()),
 	}
 	j := e.judgesNow()
+	e.silent = cfg.Approval.Func == nil && len(cfg.Approval.Tools) == 0 && cfg.Floor.Func == nil && len(cfg.Floor.Tools) == 0 && len(cfg.RequireApproval) == 0
 	e.hasFuncs = j.Func || len(j.ToolFuncs) > 0 || j.FloorFunc || len(j.FloorToolFuncs) > 0
 	id, err := e.store.ID(context.Background())
 	if err != nil {
 		return nil, fmt.Errorf("read store id: %w", err)
 	}
-	e.storeID = id
+	e.storeID, e.opening = id, promptOpening(cfg.System)
+	if store, ok := cfg.Store.(ringi.DraftStore); ok && plainID(id) {
+		e.drafts = store.TakesDrafts()
+	}
+	if cfg.Keyring != nil {
+		e.draftMAC = e.macOf
+	}
 	e.heart = newHeart(e)
 	if err := e.rememberKeys(context.Background()); err != nil {
 		return nil, err

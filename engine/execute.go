@@ -180,7 +180,11 @@ func overslept(since time.Time, limit time.Duration) bool {
 func (a *activation) toolContext(ctx context.Context, g *grant, key string, from time.Time, limit time.Duration) *parentage {
 	p := &parentage{}
 	a.parentageOf(p, g.callID)
-	p.call = told{space: a.s.space, tool: g.tool, key: key, attempt: g.attempt}
+	p.call = told{space: a.s.space, tool: g.tool, key: key, input: g.input, attempt: g.attempt}
+	if key == "" {
+		c := a.s.call(g.callID)
+		p.call.step, p.call.pos = c.step, c.pos
+	}
 	if g.decider != "" {
 		p.call.decider = opaque(a.e.storeID, g.decider)
 	}
@@ -458,34 +462,49 @@ func (a *activation) readGroup(ctx context.Context, grants []grant) []ringi.Fini
 		out[0] = a.readOne(ctx, grants[0])
 		return out
 	}
-	r := &reading{a: a, ctx: ctx, grants: grants, out: out}
-	most := a.s.start.Limits.Reads
-	if most <= 0 || most > len(grants) {
-		most = len(grants)
+	r := a.reads
+	if r == nil {
+		r = &reading{a: a}
+		a.reads = r
 	}
+	r.ctx, r.grants, r.out, r.workers = ctx, grants, out, len(grants)
+	if most := a.s.start.Limits.Reads; most > 0 {
+		r.workers = min(r.workers, most)
+	}
+	r.next.Store(0)
 	r.all.Add(1)
-	others := time.AfterFunc(readDelay, func() {
-		for range most - 1 {
-			r.all.Go(r.work)
-		}
-		r.all.Done()
-	})
+	if r.late == nil {
+		r.late = time.AfterFunc(readDelay, r.others)
+	} else {
+		r.late.Reset(readDelay)
+	}
 	r.work()
-	if others.Stop() {
+	if r.late.Stop() {
 		r.all.Done()
 	}
 	r.all.Wait()
 	return out
 }
 
-// reading is a group of reads that share their workers.
+// reading is a group of reads that share their workers. A run's next group uses
+// it again, once all workers of the last one are done.
 type reading struct {
-	a      *activation
-	ctx    context.Context
-	grants []grant
-	out    []ringi.FinishedCall
-	next   atomic.Int64
-	all    sync.WaitGroup
+	a       *activation
+	ctx     context.Context
+	grants  []grant
+	out     []ringi.FinishedCall
+	workers int
+	next    atomic.Int64
+	all     sync.WaitGroup
+	late    *time.Timer // starts the others
+}
+
+// others starts the workers beside the first.
+func (r *reading) others() {
+	for range r.workers - 1 {
+		r.all.Go(r.work)
+	}
+	r.all.Done()
 }
 
 // work takes reads until none is left.
@@ -503,11 +522,27 @@ func (r *reading) work() {
 
 func (a *activation) readOne(ctx context.Context, g grant) ringi.FinishedCall {
 	tool, _ := a.e.reg.Tool(g.tool)
-	key, err := a.key(g)
-	if err != nil {
-		return failed(g.callID, ringi.CodeNotDone, errText(err))
+	if !plainID(a.s.id) || !plainID(g.tool) { // else the key is derived when the tool asks for it
+		key, err := a.key(g)
+		if err != nil {
+			return failed(g.callID, ringi.CodeNotDone, errText(err))
+		}
+		return a.execute(ctx, tool, g, key, time.Now()).fin
 	}
-	return a.execute(ctx, tool, g, key, time.Now()).fin
+	return a.execute(ctx, tool, g, "", time.Now()).fin
+}
+
+// plainID reports whether an id is of letters, digits and "_-.": a key can be
+// derived from it.
+func plainID(id string) bool {
+	for i := range len(id) {
+		switch b := id[i]; {
+		case 'a' <= b && b <= 'z', 'A' <= b && b <= 'Z', '0' <= b && b <= '9', b == '_', b == '-', b == '.':
+		default:
+			return false
+		}
+	}
+	return id != ""
 }
 
 // key is the call's idempotency key: the same for the same call after a

@@ -14,9 +14,10 @@ import (
 // commits.
 type state struct {
 	space, id string
-	row       ringi.RunRow // as read; owner and epoch are the lease seen then
-	chain     audit.Chain
-	newest    time.Time // of the newest event
+	row       ringi.RunRow  // as read; owner and epoch are the lease seen then
+	chain     audit.Chain   // without a head once sealer has drafts
+	sealer    *audit.Sealer // of the drafts since the run was read
+	newest    time.Time     // of the newest event
 
 	start    *ringi.RunStarted
 	turns    []*turn

@@ -111,7 +111,7 @@ func (e *Engine) newGate(ctx context.Context, run ringi.RunInfo) (*Gate, error) 
 		return nil, err
 	}
 	ev.Gate, ev.Zone = true, lessTrusted(ev.Zone, run.Zone)
-	err = a.commitStart(ctx, ev, func(ch *change) { ch.release = true })
+	err = a.commitStart(ctx, ev, func(ch *change) { ch.release, ch.whole = true, true })
 	if err == nil {
 		err = a.rememberAgain(ctx)
 	}

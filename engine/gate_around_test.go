@@ -44,7 +44,7 @@ func TestGate_BetweenOwnRuns(t *testing.T) {
 		t.Errorf("the gate's denial for the tool is forgotten: %+v", res.Results[0])
 	}
 	text := fmt.Sprintf("%+v", l.seen[0].Messages)
-	if strings.Contains(text, "77") || strings.Contains(text, "78") || !strings.Contains(text, "first") || !strings.Contains(text, "third") {
+	if strings.Contains(text, `"n":77`) || strings.Contains(text, `"n":78`) || !strings.Contains(text, "first") || !strings.Contains(text, "third") {
 		t.Errorf("the model is sent %s", text)
 	}
 	l.wantRan("find {}", `note {"n":78}`)

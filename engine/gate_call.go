@@ -101,12 +101,12 @@ func (g *Gate) first(ctx context.Context, given wish) (*call, error) {
 			return nil, err
 		}
 		var ch *change
-		var made [][32]byte // hashes of what was tried before
+		var made [][32]byte // random bytes of what was tried before
 		err = a.commit(ctx, func() (*change, error) {
 			if ch != nil && ch.tried != ([32]byte{}) {
 				made = append(made, ch.tried)
 			}
-			if slices.ContainsFunc(a.s.heads, func(r ringi.Record) bool { return slices.Contains(made, r.Hash) }) {
+			if slices.ContainsFunc(a.s.heads, func(r ringi.Record) bool { return slices.Contains(made, saltOf(&r)) }) {
 				return nil, nil // the commit that reported a failure was made
 			}
 			if len(a.s.turns)+1 != n || a.s.finished != nil || a.s.cancel != nil {

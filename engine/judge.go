@@ -109,9 +109,13 @@ func refuse(c *ringi.JudgedCall, code ringi.ResultCode, source, text string) {
 // verdict asks the rungs, the floor and the rule.
 func (j *judging) verdict(ctx context.Context, tool ringi.Tool, call ringi.ToolCall) ringi.Verdict {
 	e := j.a.e
-	info := ringi.CallInfo{Call: call, Tool: tool, Run: j.a.info, MessagesTrusted: !j.a.s.start.Imported, Runtime: j.a.s.start.Runtime}
 	needs := e.reg.Hooks(tool.Name).NeedsApproval
-	if e.asksFuncs(needs) || j.st.tighten.Func != nil || len(j.st.tighten.Tools) > 0 || j.a.parent != nil {
+	tightened := j.st.tighten.Func != nil || len(j.st.tighten.Tools) > 0
+	if e.silent && needs == nil && !tightened && j.a.parent == nil {
+		return policy.Judge(ringi.Verdict{}, tool, ringi.Verdict{}, e.rule) // there is nobody to ask
+	}
+	info := ringi.CallInfo{Call: call, Tool: tool, Run: j.a.info, MessagesTrusted: !j.a.s.start.Imported, Runtime: j.a.s.start.Runtime}
+	if e.asksFuncs(needs) || tightened || j.a.parent != nil {
 		// Functions get copies: what they change changes nothing that runs.
 		j.a.funcsAsked = true
 		info.Tool, info.Run = cloneTool(tool), cloneInfo(j.a.info)
@@ -121,7 +125,7 @@ func (j *judging) verdict(ctx context.Context, tool ringi.Tool, call ringi.ToolC
 	}
 	opinion := policy.Ask(ctx, e.cfg.Approval, needs, info, policyTimeout)
 	floor := policy.AskFloor(ctx, e.cfg.Floor, e.cfg.RequireApproval, info, policyTimeout)
-	if j.st.tighten.Func != nil || len(j.st.tighten.Tools) > 0 {
+	if tightened {
 		floor = policy.Strictest(floor, policy.AskFloor(ctx, j.st.tighten, nil, info, policyTimeout))
 	}
 	for p := j.a.parent; p != nil; p = p.up {

@@ -88,10 +88,17 @@ func (e *Engine) broken(ctx context.Context, row *ringi.RunRow, cause error) err
 	return fmt.Errorf("%w: %w", ringi.ErrCorrupt, cause)
 }
 
-// has reports whether the log holds the record that a chain ends with.
-func (s *state) has(c audit.Chain) bool {
-	i := c.Seq - 1
-	return i >= 0 && i < int64(len(s.heads)) && s.heads[i].Hash == c.Head
+// has reports whether the log, as read, holds a record that was made here:
+// nobody else draws the same random bytes.
+func (s *state) has(r *ringi.Record) bool {
+	i := r.Seq - 1
+	return i >= 0 && i < int64(len(s.heads)) && saltOf(&s.heads[i]) == saltOf(r)
+}
+
+// saltOf returns a record's random bytes.
+func saltOf(r *ringi.Record) (salt [32]byte) {
+	copy(salt[:], r.Salt)
+	return salt
 }
 
 // markCorrupt leaves a mark on the run's row, so that no process claims it

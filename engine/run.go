@@ -15,7 +15,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/ringi-dev/ringi"
-	"github.com/ringi-dev/ringi/audit"
 	"github.com/ringi-dev/ringi/internal/toolcontext"
 	"github.com/ringi-dev/ringi/policy"
 )
@@ -87,6 +86,7 @@ type activation struct {
 	take       func(ringi.ModelEvent, error) bool
 	step1      stepping
 	grants     []grant
+	reads      *reading
 	change     change
 	values     []any // decoded inputs of the turn in the making
 	valueRoom  [1]any
@@ -161,7 +161,7 @@ func (a *activation) guard(ctx context.Context) func() {
 // commitStart makes the first commit of a run: as running and leased, or as
 // with says.
 func (a *activation) commitStart(ctx context.Context, ev *ringi.RunStarted, with func(*change)) error {
-	var made [][32]byte // hashes of what was tried before
+	var made [][32]byte // random bytes of what was tried before
 	return a.commit(ctx, func() (*change, error) {
 		if a.change.tried != ([32]byte{}) {
 			made = append(made, a.change.tried)
@@ -179,7 +179,7 @@ func (a *activation) commitStart(ctx context.Context, ev *ringi.RunStarted, with
 // was made: the log begins with a record that we made. Else the run's id is
 // somebody else's.
 func (a *activation) recordedAfterAll(made [][32]byte) error {
-	if len(a.s.heads) > 0 && slices.Contains(made, a.s.heads[0].Hash) {
+	if len(a.s.heads) > 0 && slices.Contains(made, saltOf(&a.s.heads[0])) {
 		return nil
 	}
 	return fmt.Errorf("%w: run id %s exists", ringi.ErrConflict, a.s.id)
@@ -229,7 +229,7 @@ func (e *Engine) beginAs(ctx context.Context, start ringi.RunStart, id string) (
 	}
 	a.id, a.space = id, sp
 	a.s = &a.first
-	a.s.space, a.s.id, a.s.chain = sp, id, audit.Genesis(e.storeID, sp, id)
+	a.s.space, a.s.id = sp, id
 	a.s.row.Space, a.s.row.ID, a.s.row.Thread, a.s.row.Agent = sp, id, thread, e.agent(start)
 	if known {
 		if err := e.openRun(ctx, sp, thread, start); err != nil {
@@ -652,7 +652,7 @@ func (a *activation) commit(ctx context.Context, build func() (*change, error)) 
 		if a.gate {
 			a.between(ch)
 		}
-		ch.stream, conflict = a.st != nil, nil
+		ch.stream, ch.whole, conflict = a.st != nil, ch.whole || a.gate || a.st != nil, nil
 		switch err = a.e.write(ctx, a.s, &a.l, ch); {
 		case err == nil:
 			a.emitCommitted(ch)

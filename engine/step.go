@@ -611,8 +611,8 @@ func (a *activation) turnShape(ev *ringi.ModelResponded) (asks, early bool) {
 }
 
 func (e *Engine) readOnly(name string) bool {
-	t, ok := e.reg.Tool(name)
-	return ok && t.RunEffect() == ringi.ReadOnly
+	effect, ok := e.reg.RunEffect(name)
+	return ok && effect == ringi.ReadOnly
 }
 
 // offerDigest names what this step's model was offered.
@@ -639,12 +639,14 @@ func (a *activation) offerDigest(o ringi.Offer) string {
 // step than a short one.
 func (a *activation) promptDigest(st *stepping) string {
 	if len(st.msgs) != len(a.msgs) || len(st.msgs) > 0 && &st.msgs[0] != &a.msgs[0] || st.system != a.s.start.System {
-		sum := sha256.Sum256(appendFields(nil, "ringi-prompt-v1", st.system))
+		sum := promptOpening(st.system)
 		return hex16(sha256.Sum256(appendMessages(sum[:], st.msgs)))
 	}
 	if a.hashed == 0 {
-		var room [512]byte // most fit: no allocation
-		a.prompt = sha256.Sum256(appendFields(room[:0], "ringi-prompt-v1", st.system))
+		a.prompt = a.e.opening
+		if st.system != a.e.cfg.System {
+			a.prompt = promptOpening(st.system)
+		}
 	}
 	// One link a step: what a process resumes gives the same digests.
 	for _, n := range a.at {
@@ -652,6 +654,11 @@ func (a *activation) promptDigest(st *stepping) string {
 	}
 	a.hashTo(len(a.msgs))
 	return hex16(a.prompt)
+}
+
+// promptOpening is the digest of a prompt without messages.
+func promptOpening(system string) [sha256.Size]byte {
+	return sha256.Sum256(appendFields(nil, "ringi-prompt-v1", system))
 }
 
 func (a *activation) hashTo(n int) {

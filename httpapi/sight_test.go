@@ -79,7 +79,7 @@ func TestS34_MarkerSweep(t *testing.T) {
 // which reader gets which. Verdict, bytes and reason are a client's; that
 // something waits, and its tool's name, a chat user's.
 func TestS28_WhoSeesWhat(t *testing.T) {
-	full := ringi.ApprovalRequest{ID: "M-id", Space: "default", Thread: "M-thread", RunID: "M-run", Kind: ringi.KindApproval, State: ringi.Refused,
+	full := ringi.ApprovalRequest{ID: "M-id", Space: "default", Agent: "shop", Thread: "M-thread", RunID: "M-run", Kind: ringi.KindApproval, State: ringi.Refused,
 		Digest: "M-digest", Signature: "M-signature", Call: ringi.ToolCall{ID: "M-call", ModelID: "M-model", Tool: "M-tool", Input: `{"a":"M-input","s":"M-secret"}`, Raw: `{"a":"M-raw"}`},
 		Proposed: `{"a":"M-proposed"}`, ProposedBy: "M-editor", Supplied: []string{"M-key"}, Replaces: "M-before",
 		Tool:       ringi.Tool{Name: "M-tool", Description: "M-description", InputSchema: []byte(`{"properties":{"s":{"writeOnly":true}}}`)},
@@ -97,7 +97,7 @@ func TestS28_WhoSeesWhat(t *testing.T) {
 		sight.Shown:  input + " preview",
 		sight.Full:   input + " verdict preview digest signature editor description tooldigest etag failed asked initiator decider answer evidence by",
 	} {
-		b := mustJSON(t, who.Request(full, "shop", "M-reason"))
+		b := mustJSON(t, who.Request(full, "M-reason"))
 		for _, marker := range strings.Fields("id thread run call tool before input raw proposed model key reason why verdict preview digest signature editor description " +
 			"tooldigest etag failed asked initiator decider answer evidence by secret") {
 			has := strings.Contains(b, "M-"+marker+`"`)

@@ -43,6 +43,9 @@ func toolOpinion(t *ringi.Tool) ringi.Verdict {
 // not-applicable, no opinion. In a tie it returns a. An unknown status is a
 // denial.
 func Strictest(a, b ringi.Verdict) ringi.Verdict {
+	if b.Status == "" { // nearly always: no floor
+		return refuseUnknown(a)
+	}
 	a, b = refuseUnknown(a), refuseUnknown(b)
 	if b.Status.Strictness() > a.Status.Strictness() {
 		return b

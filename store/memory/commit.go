@@ -60,7 +60,7 @@ func (d *data) commit(ctx context.Context, c *ringi.Commit, in incoming, wall in
 	if r == nil {
 		r = d.make(c, timeOf(at))
 	}
-	d.newest = at
+	d.newest, d.newly = at, r
 	d.write(r, c, in, timeOf(at))
 	for i := range moved {
 		moved[i].apply()
@@ -70,7 +70,10 @@ func (d *data) commit(ctx context.Context, c *ringi.Commit, in incoming, wall in
 
 // admit checks all but the requests. It returns no run for the first commit.
 func (d *data) admit(c *ringi.Commit, wall, at int64) (*run, error) {
-	r := d.spaces[c.Space].run(c.RunID)
+	r := d.newly
+	if r == nil || r.row.ID != c.RunID || r.row.Space != c.Space {
+		r = d.spaces[c.Space].run(c.RunID)
+	}
 	switch {
 	case c.Expect == 0 && r != nil:
 		return nil, fmt.Errorf("make run %s: %w", c.RunID, ringi.ErrConflict)

@@ -45,7 +45,7 @@ func (d *data) keep(r *run, records []ringi.Record) {
 		d.bytes = make(block, 0, max(n, blockSize)) // what was cut stays where it is
 	}
 	if r.records == nil {
-		r.records = make([]ringi.Record, 0, max(len(records), fewRecords))
+		r.records = r.room[:0]
 	}
 	r.records = appendRecords(r.records, &d.bytes, records)
 }

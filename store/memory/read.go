@@ -19,6 +19,7 @@ func (s *Store) Load(ctx context.Context, space, runID string) (*ringi.StoredRun
 	s.d.mu.Lock()
 	r := s.d.spaces[space].run(runID)
 	if r != nil {
+		r.seal()
 		out.Row, out.Records = r.row, r.records
 	}
 	s.d.mu.Unlock()
@@ -40,6 +41,7 @@ func (s *Store) Row(ctx context.Context, space, runID string) (ringi.RunRow, err
 	if r == nil {
 		return ringi.RunRow{}, noRun(runID)
 	}
+	r.seal()
 	return r.row, nil
 }
 
@@ -53,6 +55,7 @@ func (s *Store) Transcript(ctx context.Context, space, thread string) ([]*ringi.
 	if sp := s.d.spaces[space]; sp != nil && sp.threads[thread] != nil {
 		for _, r := range sp.threads[thread].runs {
 			if r.row.Status.Final() {
+				r.seal()
 				out = append(out, &ringi.StoredRun{Row: r.row, Records: r.records})
 			}
 		}
@@ -87,6 +90,7 @@ func (s *Store) Runs(ctx context.Context, q ringi.RunQuery) ([]ringi.RunRow, err
 	var out []ringi.RunRow
 	for i := len(from) - 1; i >= 0 && len(out) < limit(q.Limit, 100); i-- {
 		if len(q.Status) == 0 || slices.Contains(q.Status, from[i].row.Status) {
+			from[i].seal()
 			out = append(out, from[i].row)
 		}
 	}
@@ -121,6 +125,7 @@ func (s *Store) Runnable(ctx context.Context, n int) ([]ringi.RunRow, error) {
 	var out []ringi.RunRow
 	for r := d.firstOpen; r != nil && len(out) < limit(n, 100); r = r.nextOpen {
 		if d.runnable(&r.row, at) {
+			r.seal()
 			out = append(out, r.row)
 		}
 	}

@@ -3,7 +3,8 @@
 // the process.
 //
 // It keeps encoded bytes and shares no memory with its callers: a commit is
-// copied in, a load is copied out. It is fast because the bytes of many
+// copied in, a load is copied out. Hashes that follow from those bytes are
+// reckoned before somebody reads the run. It is fast because the bytes of many
 // commits lie in one block, and it holds its one lock for no more than copying
 // takes, but where a commit has to be admitted.
 package memory
@@ -41,7 +42,10 @@ type Store struct {
 	d      *data
 }
 
-var _ ringi.AdmittingStore = (*Store)(nil)
+var (
+	_ ringi.AdmittingStore = (*Store)(nil)
+	_ ringi.DraftStore     = (*Store)(nil)
+)
 
 // New makes an empty store with an id of its own.
 func New(o Options) *Store {
@@ -65,6 +69,10 @@ func (s *Store) Restart() *Store { return &Store{opts: s.opts, d: s.d} }
 
 // Volatile reports that what the store holds ends with the process.
 func (s *Store) Volatile() bool { return true }
+
+// TakesDrafts says that hashes are reckoned when somebody reads: most runs of
+// a store that ends with the process are read by nobody.
+func (s *Store) TakesDrafts() bool { return true }
 
 // Close ends the use of this store; other stores on the same data go on. A
 // second Close does nothing.
@@ -153,6 +161,7 @@ type data struct {
 	newest int64 // the newest time recorded, in microseconds
 	bytes  block // of the newest records, with room for more
 	spaces map[string]*space
+	newly  *run // the last that was written: nearly always the next one too
 	// corrections of the clock that were accepted
 	corrections []ringi.ClockCorrection
 	// open runs in the order in which they were made
@@ -223,9 +232,21 @@ type run struct {
 	number             int64 // counts all runs of the data
 	records            []ringi.Record
 	requests           byAge
+	drafts             int          // the newest records that are not sealed
+	sealer             ringi.Sealer // of the drafts
+	room               [fewRecords]ringi.Record
 	thread             *thread
 	begun              thread // room for the thread, where it begins with this run
 	prevOpen, nextOpen *run
+}
+
+// seal completes the drafts. Whoever hands records or a row out calls it
+// first, so that nobody has seen what it writes into. The lock is held.
+func (r *run) seal() {
+	if r.drafts > 0 {
+		r.row.Head, r.row.MAC = r.sealer.Seal(r.records[len(r.records)-r.drafts:])
+		r.drafts, r.sealer = 0, nil
+	}
 }
 
 // request is a request as kept.

@@ -24,6 +24,7 @@ func (t *thief) records(space, id string, change func([]ringi.Record) ([]ringi.R
 	if r == nil {
 		return noRun(id)
 	}
+	r.seal()
 	recs, err := change(slices.Clone(r.records))
 	if err == nil {
 		r.records = slices.Clip(recs)
@@ -107,6 +108,7 @@ func (t *thief) SetRow(space, run string, change func(*ringi.RunRow)) error {
 	if r == nil {
 		return noRun(run)
 	}
+	r.seal()
 	row := r.row
 	change(&row)
 	row.Space, row.ID = r.row.Space, r.row.ID

@@ -30,9 +30,15 @@ func (d *data) make(c *ringi.Commit, now time.Time) *run {
 func (d *data) write(r *run, c *ringi.Commit, in incoming, now time.Time) {
 	row := &r.row
 	if n := len(c.Records); n > 0 {
+		if c.Sealer != r.sealer {
+			r.seal()
+		}
 		row.Seq, row.Head, row.MAC = c.Expect+int64(n), c.Row.Head, c.Row.MAC
 		d.keep(r, c.Records)
 		d.feeds(r, n)
+		if c.Sealer != nil {
+			r.sealer, r.drafts = c.Sealer, r.drafts+n
+		}
 	}
 	if c.Row.Corrupt != "" {
 		row.Corrupt = c.Row.Corrupt
