@@ -125,7 +125,7 @@ func New(name string, o *Options) ringi.Model {
 	m.watch = func(ctx context.Context) (context.Context, *vendor.Watched) {
 		return vendor.Watch(ctx, provider, vendor.Limits{Idle: m.o.IdleTimeout, Total: m.o.Timeout}, secrets...)
 	}
-	m.client = newClient(base, key, &m.o)
+	m.send = newSender(base, key, &m.o)
 	m.o.Header = nil
 	return m
 }
@@ -190,10 +190,14 @@ func check(name, base, key string, own bool, o *Options) error {
 	return &ringi.ModelError{Class: class, Provider: provider, Err: err}
 }
 
-// newClient makes the SDK's client by hand: its constructor reads a dozen
+// sender posts a body and gives the answer.
+type sender func(ctx context.Context, body any) (*http.Response, error)
+
+// newSender makes the SDK's client by hand: its constructor reads a dozen
 // variables of the environment and files of the user's, among them where to send
-// everything.
-func newClient(base, key string, o *Options) anthropic.Client {
+// everything. The client is held by a function: in a field of ours its type would
+// reach every service of the SDK, and a linker keeps what can be reached.
+func newSender(base, key string, o *Options) sender {
 	opts := []option.RequestOption{
 		option.WithHTTPClient(&http.Client{
 			Transport:     vendor.Transport{Base: o.Transport},
@@ -210,17 +214,21 @@ func newClient(base, key string, o *Options) anthropic.Client {
 			opts = append(opts, option.WithHeaderAdd(name, v))
 		}
 	}
-	return anthropic.Client{Options: opts}
+	client := anthropic.Client{Options: opts}
+	return func(ctx context.Context, body any) (res *http.Response, err error) {
+		err = client.Post(ctx, "v1/messages", body, &res, option.WithJSONSet("stream", true), option.WithHeader("Accept", "text/event-stream"))
+		return res, err
+	}
 }
 
 // model is one model of the vendor.
 type model struct {
-	name   string
-	o      Options // without key and headers
-	client anthropic.Client
-	watch  func(context.Context) (context.Context, *vendor.Watched)
-	seal   string
-	fault  error
+	name  string
+	o     Options // without key and headers
+	send  sender
+	watch func(context.Context) (context.Context, *vendor.Watched)
+	seal  string
+	fault error
 }
 
 // Format prints the model's name alone, whatever the verb: it holds secrets.
@@ -257,8 +265,7 @@ func (m *model) generate(ctx context.Context, req *ringi.ModelRequest, out *vend
 // post sends a body and reads the stream that comes back. What ends before the
 // event that closes it is broken (S-38).
 func (m *model) post(ctx context.Context, call *vendor.Watched, body anthropic.MessageNewParams, s *stream) error {
-	var res *http.Response
-	err := m.client.Post(ctx, "v1/messages", body, &res, option.WithJSONSet("stream", true), option.WithHeader("Accept", "text/event-stream"))
+	res, err := m.send(ctx, body)
 	if err != nil {
 		return call.Err(err, readFault)
 	}

@@ -21,7 +21,7 @@ type chatStream struct {
 	call *vendor.Watched
 
 	text, refusal strings.Builder
-	reasoning     [3]strings.Builder // by reasoningKeys
+	reasoning     [2]strings.Builder // reasoning_content and reasoning
 	details       []json.RawMessage
 	calls         []*chatCall
 	finish        string
@@ -85,7 +85,7 @@ type delta struct {
 	Refusal      string          `json:"refusal"`
 	FunctionCall json.RawMessage `json:"function_call"`
 	ToolCalls    []fragment      `json:"tool_calls"`
-	// As other servers call their reasoning: reasoningKeys.
+	// As other servers call their reasoning, see chatReasoning.
 	ReasoningContent string            `json:"reasoning_content"`
 	Reasoning        string            `json:"reasoning"`
 	ReasoningDetails []json.RawMessage `json:"reasoning_details"`
@@ -231,13 +231,13 @@ func (s *chatStream) reason() ringi.FinishReason {
 // turn without calls nothing is kept: no server wants that reasoning back.
 func (s *chatStream) kept() string {
 	kept := map[string]any{}
-	for i, key := range reasoningKeys[:2] {
+	for i, key := range []string{"reasoning_content", "reasoning"} {
 		if s.reasoning[i].Len() > 0 {
 			kept[key] = s.reasoning[i].String()
 		}
 	}
 	if len(s.details) > 0 {
-		kept[reasoningKeys[2]] = s.details
+		kept["reasoning_details"] = s.details
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -16,9 +16,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/packages/ssestream"
+	"github.com/openai/openai-go/v3/responses"
 
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/internal/vendor"
@@ -167,13 +168,15 @@ func check(name, base, key string, own bool, o *Options) error {
 	return &ringi.ModelError{Class: class, Provider: "openai", Err: err}
 }
 
-// sender posts a body and gives the answer.
+// sender posts a body to one of the interfaces and gives the answer.
 type sender func(ctx context.Context, path string, body any) (*http.Response, error)
 
-// newSender makes the SDK's client by hand: its constructor reads a dozen
-// variables of the environment, among them where to send everything. The client
-// is held by a function: in a field of ours its type would reach every service of
-// the SDK, and a linker keeps what can be reached.
+// newSender makes a service of the SDK's by hand: its constructors read a dozen
+// variables of the environment, among them where to send everything. It is the
+// service of Responses for both interfaces, with the body and the path that it is
+// given: the service of Chat Completions is in the SDK's root package, which
+// reaches every other (see chatRequest). It is held by a function: a linker keeps
+// what the types of our fields reach.
 func newSender(base, key string, o *Options) sender {
 	opts := []option.RequestOption{
 		option.WithHTTPClient(&http.Client{
@@ -191,10 +194,26 @@ func newSender(base, key string, o *Options) sender {
 			opts = append(opts, option.WithHeaderAdd(name, v))
 		}
 	}
-	client := openai.Client{Options: opts}
+	service := responses.ResponseService{Options: opts}
 	return func(ctx context.Context, path string, body any) (res *http.Response, err error) {
-		err = client.Post(ctx, path, body, &res, option.WithJSONSet("stream", true), option.WithHeader("Accept", "text/event-stream"))
+		_, err = service.New(ctx, param.Override[responses.ResponseNewParams](body), option.WithMiddleware(onPath(path)),
+			option.WithJSONSet("stream", true), option.WithHeader("Accept", "text/event-stream"), option.WithResponseBodyInto(&res))
 		return res, err
+	}
+}
+
+// onPath sends what goes to Responses to another interface of the same server.
+func onPath(path string) option.Middleware {
+	return func(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+		if rest, ok := strings.CutSuffix(req.URL.Path, "responses"); ok && path != "responses" {
+			to := *req.URL
+			to.Path = rest + path
+			if to.RawPath != "" {
+				to.RawPath = strings.TrimSuffix(to.RawPath, "responses") + path
+			}
+			req.URL = &to
+		}
+		return next(req)
 	}
 }
 
