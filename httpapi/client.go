@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/internal/news"
 	"github.com/ringi-dev/ringi/internal/sight"
 )
 
@@ -354,7 +355,7 @@ func (c *Client) Wait(ctx context.Context, requestID string) (ringi.ApprovalRequ
 
 // successor is the id of the request that took r's place, or empty.
 func (c *Client) successor(ctx context.Context, r ringi.ApprovalRequest) (string, error) {
-	q := ringi.RequestQuery{RunID: r.RunID, State: states, Limit: 200}
+	q := ringi.RequestQuery{RunID: r.RunID, State: news.States, Limit: 200}
 	for {
 		page, err := c.Requests(ctx, q)
 		if err != nil {

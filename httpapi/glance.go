@@ -3,27 +3,23 @@ package httpapi
 import (
 	"context"
 	"time"
+
+	"github.com/ringi-dev/ringi/internal/news"
 )
 
-// glance is one look for something new: it is taken before the look, so that
-// what changes meanwhile is seen by the next one.
-type glance struct {
-	begun   time.Time
-	changed <-chan struct{} // nil where the service does not tell
-}
-
-func (s *server) glance() glance {
-	g := glance{begun: time.Now()}
+// glance is taken before a look for something new.
+func (s *server) glance() news.Glance {
+	g := news.Glance{Begun: time.Now()}
 	if s.Changed != nil {
-		g.changed = s.Changed()
+		g.Changed = s.Changed()
 	}
 	return g
 }
 
 // pause waits until it is time for the next look; false where there is to be
 // none.
-func (s *server) pause(ctx context.Context, g glance) bool {
-	if g.changed == nil {
+func (s *server) pause(ctx context.Context, g news.Glance) bool {
+	if g.Changed == nil {
 		return s.sleep(ctx, s.Look)
 	}
 	anyway := time.NewTimer(min(5*s.Look, s.Heartbeat/3))
@@ -35,8 +31,8 @@ func (s *server) pause(ctx context.Context, g glance) bool {
 		return false
 	case <-anyway.C:
 		return true
-	case <-g.changed:
-		return s.sleep(ctx, time.Until(g.begun.Add(s.Look/5)))
+	case <-g.Changed:
+		return s.sleep(ctx, time.Until(g.Begun.Add(s.Look/5)))
 	}
 }
 

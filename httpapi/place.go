@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/access"
+	"github.com/ringi-dev/ringi/internal/news"
 	"github.com/ringi-dev/ringi/internal/sight"
 )
 
@@ -15,9 +16,6 @@ import (
 
 // every is all owners: who has no right for any of them has none for the route.
 const every = access.Own | access.Asked | access.Other | access.All
-
-// states are all states of a request.
-var states = []ringi.RequestState{ringi.Pending, ringi.Granted, ringi.Refused, ringi.Expired, ringi.Withdrawn, ringi.Stale, ringi.Spent}
 
 // place is what of a run never changes: whose it is.
 type place struct {
@@ -78,7 +76,7 @@ func (s *server) deciders(ctx context.Context, w access.Who, q ringi.RequestQuer
 		return nil, nil
 	}
 	var out []ringi.Deciders
-	q.State, q.Limit = states, 1000
+	q.State, q.Limit = news.States, 1000
 	for {
 		page, err := s.Service.Requests(ctx, q)
 		if err != nil {

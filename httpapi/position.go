@@ -9,20 +9,21 @@ import (
 
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/access"
+	"github.com/ringi-dev/ringi/internal/news"
 )
 
 // position is where a reader of the inbox stream is: exactly, for the process
 // whose name it carries, and as a time for any other.
 type position struct {
-	process    string
-	epoch, seq int64
-	at         time.Time
+	process string
+	place   news.Place
+	at      time.Time
 }
 
 // inboxID is an event's id: it is the reader's own, and tells nobody how much
 // happened elsewhere.
 func (s *server) inboxID(w access.Who, p position) string {
-	return s.seal.closed("inbox\n"+w.Principal.ID, fmt.Sprintf("%s.%d.%d.%d", p.process, p.epoch, p.seq, p.at.UnixMicro()))
+	return s.seal.closed("inbox\n"+w.Principal.ID, fmt.Sprintf("%s.%d.%d.%d", p.process, p.place.Epoch, p.place.Seq, p.at.UnixMicro()))
 }
 
 func (s *server) position(w access.Who, id string) (position, bool) {
@@ -37,42 +38,42 @@ func (s *server) position(w access.Who, id string) (position, bool) {
 			return position{}, false
 		}
 	}
-	return position{parts[0], n[0], n[1], time.UnixMicro(n[2])}, true
+	return position{parts[0], news.Place{Epoch: n[0], Seq: n[1]}, time.UnixMicro(n[2])}, true
 }
 
 // goOn brings a reader from the event that came last to where the hub is, and
 // returns from where he follows it: what this process noted since, or what the
 // store says has changed since, or a reset where neither is known.
-func (s *server) goOn(ctx context.Context, w access.Who, st *stream, last string, epoch, seq int64) (int64, int64, error) {
+func (s *server) goOn(ctx context.Context, w access.Who, st *stream, last string, at news.Place) (news.Place, error) {
 	p, ok := s.position(w, last)
 	if !ok {
-		return epoch, seq, s.reset(w, st, epoch, seq)
+		return at, s.reset(w, st, at)
 	}
-	if p.process == s.inbox.name {
-		if _, _, there := s.inbox.after(p.epoch, p.seq); there {
-			return p.epoch, p.seq, nil
+	if p.process == s.inbox.Name {
+		if _, _, there := s.inbox.After(p.place); there {
+			return p.place, nil
 		}
 	}
 	now := s.Now()
 	changed, ok := s.changedSince(ctx, p.at)
 	if !ok {
-		return epoch, seq, s.reset(w, st, epoch, seq)
+		return at, s.reset(w, st, at)
 	}
 	for i, r := range changed {
-		at := position{at: p.at} // who is cut off before the last begins there again
+		to := position{at: p.at} // who is cut off before the last begins there again
 		if i == len(changed)-1 {
-			at = position{s.inbox.name, epoch, seq, now}
+			to = position{s.inbox.Name, at, now}
 		}
-		if err := s.hint(ctx, w, st, r, at); err != nil {
-			return 0, 0, err
+		if err := s.hint(ctx, w, st, r, to); err != nil {
+			return at, err
 		}
 	}
-	return epoch, seq, nil
+	return at, nil
 }
 
 // reset says that some changes may have been missed.
-func (s *server) reset(w access.Who, st *stream, epoch, seq int64) error {
-	return st.event("reset", s.inboxID(w, position{s.inbox.name, epoch, seq, s.Now()}), struct{}{})
+func (s *server) reset(w access.Who, st *stream, at news.Place) error {
+	return st.event("reset", s.inboxID(w, position{s.inbox.Name, at, s.Now()}), struct{}{})
 }
 
 // hint says that a request has changed, to who may see it.
@@ -121,7 +122,7 @@ func (s *server) changedSince(ctx context.Context, since time.Time) ([]ringi.App
 	}
 	var out []ringi.ApprovalRequest
 	for _, run := range runs {
-		page, err := s.Service.Requests(ctx, ringi.RequestQuery{RunID: run, State: states, Limit: 1000})
+		page, err := s.Service.Requests(ctx, ringi.RequestQuery{RunID: run, State: news.States, Limit: 1000})
 		if err != nil {
 			return nil, false
 		}

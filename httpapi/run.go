@@ -12,6 +12,7 @@ import (
 
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/access"
+	"github.com/ringi-dev/ringi/internal/news"
 	"github.com/ringi-dev/ringi/internal/sight"
 )
 
@@ -269,7 +270,7 @@ func (s *server) log(ctx context.Context, v seen, after int64) (*sight.Log, []ri
 	if err == nil { // an agent that is gone has no tools: its inputs are masked whole
 		tools = offer.Tools
 	}
-	page, err := s.Service.Requests(ctx, ringi.RequestQuery{RunID: v.run, State: states, Limit: 1000})
+	page, err := s.Service.Requests(ctx, ringi.RequestQuery{RunID: v.run, State: news.States, Limit: 1000})
 	if err != nil {
 		return nil, nil, err
 	}

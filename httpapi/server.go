@@ -15,6 +15,7 @@ import (
 
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/access"
+	"github.com/ringi-dev/ringi/internal/news"
 	"github.com/ringi-dev/ringi/internal/strictjson"
 )
 
@@ -102,7 +103,7 @@ type server struct {
 	places places
 	open   open
 	seal   sealer
-	inbox  *hub
+	inbox  *news.Hub
 }
 
 // New makes the API's handler. Mount it at the root of a host: its routes begin
@@ -128,7 +129,7 @@ func New(o Options) (http.Handler, error) {
 		o.Look = 100 * time.Millisecond
 	}
 	s := &server{Options: o, mux: http.NewServeMux(), seal: newSealer(o.Secret)}
-	s.inbox = newHub(s)
+	s.inbox = news.New(news.Options{Service: o.Service, Logger: o.Logger, Now: o.Now, Glance: s.glance, Pause: s.pause})
 	s.api = humago.New(s.mux, config())
 	s.routes()
 	s.mux.HandleFunc("/", s.nowhere)

@@ -412,52 +412,6 @@ func TestHeadersAndAssets(t *testing.T) {
 	b.open("/nothing").want(404, "There is nothing here")
 }
 
-func TestEventsTellIdsAndStatesAlone(t *testing.T) {
-	h := newHouse(t, houseOptions{idle: true})
-	ana, otto := h.add("Ana", access.RoleUser, access.RoleApprover), h.add("Otto", access.RoleUser)
-	r := h.asks(ana, kettle)
-	b, o := h.browser(ana), h.browser(otto)
-	read := func(b *browser, path string) func() string {
-		res, err := b.client.Get(h.server.URL + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { res.Body.Close() })
-		if res.StatusCode != http.StatusOK {
-			t.Fatalf("%s: %d", path, res.StatusCode)
-		}
-		var all strings.Builder
-		buf := make([]byte, 4096)
-		return func() string {
-			n, _ := res.Body.Read(buf)
-			all.Write(buf[:n])
-			return all.String()
-		}
-	}
-	mine, others := read(b, "/events"), read(o, "/events")
-	var got string
-	until(t, "the first news", func() bool { got = mine(); return strings.Contains(got, r.ID) })
-	if _, err := h.router.Decide(t.Context(), r.Approve(ringi.Principal{ID: ana, Kind: ringi.Person, Auth: "test"})); err != nil {
-		t.Fatal(err)
-	}
-	until(t, "the decision", func() bool { got = mine(); return strings.Contains(got, `"state":"approved"`) })
-	for _, secret := range []string{"3490", "kettle", "Mira", "refund"} {
-		if strings.Contains(got, secret) {
-			t.Errorf("the stream tells %q", secret)
-		}
-	}
-	until(t, "an answer to another", func() bool { got = others(); return strings.Contains(got, "event: all") })
-	if strings.Contains(got, r.ID) {
-		t.Error("the stream tells another's request")
-	}
-	if res, err := b.client.Get(h.server.URL + "/events?run=run_unknown"); err != nil || res.StatusCode != 404 {
-		t.Errorf("unknown run: %v %v", res.StatusCode, err)
-	}
-	if res, err := http.Get(h.server.URL + "/events"); err != nil || res.StatusCode != 401 {
-		t.Errorf("nobody: %v %v", res.StatusCode, err)
-	}
-}
-
 // Four eyes are two people, not two logins (S-12).
 func TestS12_FourEyes(t *testing.T) {
 	people := &personsLater{}

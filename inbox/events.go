@@ -3,13 +3,16 @@ package inbox
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"net/http"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/access"
+	"github.com/ringi-dev/ringi/internal/news"
 )
 
 const (
@@ -19,264 +22,233 @@ const (
 	maxOwn    = 50   // of them one person's: nobody takes everybody's place
 )
 
-// news is what a page is told: ids and states, and nothing that was said.
-type news struct {
-	ID    string             `json:"id"`
+// hint is what a page is told: ids and states, and nothing that was said.
+type hint struct {
+	ID    string             `json:"id,omitempty"`
 	Run   string             `json:"run"`
-	State ringi.RequestState `json:"state"`
+	State ringi.RequestState `json:"state,omitempty"`
 	// Seq is the newest event of the run, for pages about one run.
-	Seq int64 `json:"seq"`
+	Seq int64 `json:"seq,omitempty"`
 	// Asked is when the request was put, in milliseconds: a list knows by it what
 	// it does not hold because it is new.
 	Asked int64 `json:"asked,omitempty"`
 }
 
-// newsBatch is what one event says: what has changed, and how many requests
-// wait now.
-type newsBatch struct {
-	Count int    `json:"count"`
-	News  []news `json:"news"`
+// hints is what one event says: what has changed, and how many requests wait
+// now. Missed says that there is more that cannot be told.
+type hints struct {
+	Count  int    `json:"count"`
+	News   []hint `json:"news"`
+	Missed bool   `json:"missed,omitempty"`
 }
 
-// watch looks at the store for all listeners at once, and only while there are
-// any. A memory of what was seen last tells what is new.
-type watch struct {
-	mu        sync.Mutex
-	listeners map[chan []seenNews]bool
-	own       map[string]int // listeners by person
-	stop      context.CancelFunc
-	last      []seenNews
+// listeners counts the pages that listen, by person.
+type listeners struct {
+	mu  sync.Mutex
+	all int
+	own map[string]int
 }
 
-type seenNews struct {
-	news
-	note note
-}
-
-// listen adds a listener of a person's; it first gets all that is open.
-func (in *inbox) listen(person string) (chan []seenNews, func(), bool) {
-	w := &in.watch
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.listeners) >= maxListen || w.own[person] >= maxOwn {
-		return nil, nil, false
+// enter takes a place of a person's; false where none is free.
+func (l *listeners) enter(person string) (leave func(), ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.all >= maxListen || l.own[person] >= maxOwn {
+		return nil, false
 	}
-	if w.own == nil {
-		w.own = map[string]int{}
+	if l.own == nil {
+		l.own = map[string]int{}
 	}
-	w.own[person]++
-	ch := make(chan []seenNews, 1)
-	if w.listeners == nil {
-		w.listeners = map[chan []seenNews]bool{}
-	}
-	if len(w.listeners) == 0 {
-		ctx, cancel := context.WithCancel(context.Background())
-		w.stop, w.last = cancel, nil
-		go in.poll(ctx)
-	} else if w.last != nil {
-		ch <- w.last
-	}
-	w.listeners[ch] = true
-	return ch, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		delete(w.listeners, ch)
-		if w.own[person]--; w.own[person] == 0 {
-			delete(w.own, person)
-		}
-		if len(w.listeners) == 0 {
-			w.stop()
+	l.all++
+	l.own[person]++
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.all--
+		if l.own[person]--; l.own[person] == 0 {
+			delete(l.own, person)
 		}
 	}, true
 }
 
-// poll looks at the open runs until nobody listens.
-func (in *inbox) poll(ctx context.Context) {
-	tick := time.NewTicker(in.o.Poll)
-	defer tick.Stop()
-	open := map[string]ringi.RunRow{}
-	for {
-		all, err := in.openNews(ctx, open)
-		if err != nil && ctx.Err() == nil {
-			in.log.Warn("look for news", "error", err)
-		}
-		if err == nil {
-			in.tell(ctx, all)
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
+// newHub looks for all listeners at once, and only while there are any.
+func (in *inbox) newHub() *news.Hub {
+	return news.New(news.Options{Service: in.service, Logger: in.log, Now: in.now,
+		Glance: func() news.Glance { return news.Glance{Begun: time.Now()} },
+		Pause: func(ctx context.Context, _ news.Glance) bool {
+			select {
+			case <-ctx.Done():
+				return false
+			case <-time.After(in.o.Poll):
+				return true
+			}
+		}})
 }
 
-// tell gives every listener how things stand now. One that has not read the
-// last yet gets this one in its place: nothing is a step from another.
-func (in *inbox) tell(ctx context.Context, all []seenNews) {
-	w := &in.watch
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if ctx.Err() != nil {
-		return
-	}
-	w.last = all
-	for ch := range w.listeners {
-		select {
-		case <-ch:
-		default:
-		}
-		ch <- all
-	}
-}
-
-var openStatus = []ringi.RunStatus{ringi.Queued, ringi.Running, ringi.WaitingForApproval, ringi.WaitingForInput, ringi.WaitingForOutcome}
-
-// openNews lists the requests of the newest open runs, and of those that were
-// open when it looked last.
-func (in *inbox) openNews(ctx context.Context, open map[string]ringi.RunRow) ([]seenNews, error) {
-	runs, err := in.recent(ctx)
-	if err != nil {
-		return nil, err
-	}
-	now := map[string]bool{}
-	for _, r := range runs {
-		now[r.row.ID] = true
-		open[r.row.ID] = r.row
-	}
-	for id := range open {
-		if now[id] {
-			continue
-		}
-		row, err := in.service.Row(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		r, err := in.notesOf(ctx, row)
-		if err != nil {
-			return nil, err
-		}
-		runs = append(runs, r)
-		if in.now().Sub(row.UpdatedAt) > time.Minute {
-			delete(open, id) // every listener has heard of its end
-		}
-	}
-	out := []seenNews{}
-	for _, r := range runs {
-		for _, n := range r.notes {
-			out = append(out, seenNews{news{n.ID, r.row.ID, n.State, r.row.Seq, n.CreatedAt.UnixMilli()}, n})
-		}
-		if len(r.notes) == 0 {
-			out = append(out, seenNews{news: news{Run: r.row.ID, Seq: r.row.Seq}})
-		}
-	}
-	return out, nil
-}
-
-// events streams what is new to a page (server-sent events, HTML 9.2). It says
-// ids and states alone; a page that wants more asks for itself.
+// events streams what is new to a page (server-sent events, HTML 9.2): to one
+// about a run, to one about a request, and to a list that was made at a time. It
+// says ids and states alone; a page that wants more asks for itself.
 func (in *inbox) events(w http.ResponseWriter, r *http.Request) {
 	who, err := in.who(r)
 	if err != nil {
 		http.Error(w, "You are not logged in.", http.StatusUnauthorized)
 		return
 	}
-	run := r.URL.Query().Get("run")
-	if run != "" {
-		if _, _, _, _, err := in.runOf(r.Context(), who, access.RunsRead, run); err != nil {
-			http.Error(w, "There is nothing here.", http.StatusNotFound)
-			return
-		}
-	}
-	ch, leave, ok := in.listen(who.Principal.ID)
+	leave, ok := in.listeners.enter(who.Principal.ID)
 	if !ok {
 		w.Header().Set("Retry-After", "30")
 		http.Error(w, "Too many pages listen.", http.StatusServiceUnavailable)
 		return
 	}
 	defer leave()
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no")
-	s := stream{ctx: r.Context(), w: w, c: http.NewResponseController(w), in: in, who: who, run: run, told: map[string]string{}}
-	if !s.write("retry: 3000\n\n") {
+	in.hub.Join()
+	defer in.hub.Leave()
+	q := r.URL.Query()
+	s := stream{ctx: r.Context(), w: w, c: http.NewResponseController(w), in: in, who: who, run: q.Get("run"), request: q.Get("request"), at: in.hub.Now()}
+	first, err := s.first(q.Get("since"))
+	if errors.Is(err, errSince) {
+		http.Error(w, "That is no time.", http.StatusBadRequest)
 		return
 	}
-	rights, beat := time.NewTicker(recheck), time.NewTicker(heartbeat)
-	defer rights.Stop()
-	defer beat.Stop()
-	for alive := true; alive; {
-		select {
-		case all := <-ch:
-			alive = s.tell(all)
-		case <-beat.C:
-			alive = s.write(": still here\n\n")
-		case <-rights.C:
-			if s.who, err = in.people.Recheck(r.Context(), s.who); err == nil && run != "" {
-				_, _, _, _, err = in.runOf(r.Context(), s.who, access.RunsRead, run)
-			}
-			if err != nil {
-				s.write("event: end\ndata: {}\n\n")
-				return
-			}
-		case <-r.Context().Done():
-			return
-		}
+	if err != nil {
+		http.Error(w, "There is nothing here.", http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no")
+	if s.write("retry: 3000\n\n") && s.tell("all", first) {
+		s.follow()
 	}
 }
 
 // stream is one page that listens.
 type stream struct {
-	ctx  context.Context
-	w    http.ResponseWriter
-	c    *http.ResponseController
-	in   *inbox
-	who  access.Who
-	run  string
-	told map[string]string
+	ctx          context.Context
+	w            http.ResponseWriter
+	c            *http.ResponseController
+	in           *inbox
+	who          access.Who
+	run, request string // what the page is about, where it is no list
+	at           news.Place
 }
 
-// tell writes what differs from what the page was told before. The first time
-// that is all, in one event.
-func (s *stream) tell(all []seenNews) bool {
-	first := len(s.told) == 0
-	now := []news{}
-	for _, n := range all {
-		if !s.sees(n) {
+var errSince = errors.New("since is no time")
+
+// first is what a page is told at once: how its run or its request stands, or
+// what has changed since its list was made.
+func (s *stream) first(since string) (hints, error) {
+	switch {
+	case s.run != "":
+		row, _, _, _, err := s.in.runOf(s.ctx, s.who, access.RunsRead, s.run)
+		return hints{News: []hint{{Run: row.ID, Seq: row.Seq}}}, err
+	case s.request != "":
+		r, err := s.in.find(s.ctx, s.who, access.ApprovalsRead, s.request)
+		return hints{News: []hint{hintOf(r.ApprovalRequest, 0)}}, err
+	case since == "":
+		return hints{}, nil
+	}
+	ms, err := strconv.ParseInt(since, 10, 64)
+	if err != nil {
+		return hints{}, errSince
+	}
+	notes, at, whole := s.in.hub.Since(time.UnixMilli(ms))
+	s.at = at
+	return hints{News: s.pick(notes), Missed: !whole}, nil
+}
+
+// follow tells a page what comes, until it has gone or may no longer listen.
+func (s *stream) follow() {
+	rights, beat := time.NewTicker(recheck), time.NewTicker(heartbeat)
+	defer rights.Stop()
+	defer beat.Stop()
+	for {
+		notes, bell, ok := s.in.hub.After(s.at)
+		if !ok { // too slow to follow
+			s.at = s.in.hub.Now()
+			if !s.tell("news", hints{Missed: true}) {
+				return
+			}
 			continue
 		}
-		key, value := n.Run+" "+n.ID, string(n.State)
-		if s.run != "" {
-			value += fmt.Sprint(" ", n.Seq)
+		if len(notes) > 0 {
+			s.at.Seq = notes[len(notes)-1].Seq
+			if now := s.pick(notes); len(now) > 0 && !s.tell("news", hints{News: now}) {
+				return
+			}
 		}
-		if s.told[key] != value {
-			s.told[key] = value
-			now = append(now, n.news)
+		select {
+		case <-bell:
+		case <-beat.C:
+			if !s.write(": still here\n\n") {
+				return
+			}
+		case <-rights.C:
+			if s.mayListen() != nil {
+				s.write("event: end\ndata: {}\n\n")
+				return
+			}
+		case <-s.ctx.Done():
+			return
 		}
 	}
-	if len(now) == 0 && !first {
-		return true
-	}
-	s.told[""] = "told"
-	body, err := json.Marshal(newsBatch{s.in.waiting(s.ctx, s.who), now})
-	if err != nil {
-		return false
-	}
-	kind := "news"
-	if first {
-		kind = "all"
-	}
-	return s.write("event: " + kind + "\ndata: " + string(body) + "\n\n")
 }
 
-func (s *stream) sees(n seenNews) bool {
-	if s.run != "" {
-		return n.Run == s.run
+// mayListen reads the rights of a page's reader anew.
+func (s *stream) mayListen() error {
+	var err error
+	if s.who, err = s.in.people.Recheck(s.ctx, s.who); err == nil && s.run != "" {
+		_, _, _, _, err = s.in.runOf(s.ctx, s.who, access.RunsRead, s.run)
 	}
-	if n.ID == "" {
-		return false
+	return err
+}
+
+// pick makes of notes what this page hears of them: of each request the last.
+func (s *stream) pick(notes []news.Note) []hint {
+	var out []hint
+	told := map[string]bool{}
+	for _, n := range slices.Backward(notes) {
+		var c hint
+		switch {
+		case s.run != "":
+			if n.Run != s.run {
+				continue
+			}
+			c = hint{Run: n.Run, Seq: n.RunSeq}
+		case n.Request == nil || !s.hears(*n.Request):
+			continue
+		default:
+			c = hintOf(*n.Request, n.RunSeq)
+		}
+		if !told[c.ID] {
+			told[c.ID] = true
+			out = append(out, c)
+		}
 	}
-	stands := stands(s.who, n.note.ApprovalRequest)
+	slices.Reverse(out)
+	return out
+}
+
+func hintOf(r ringi.ApprovalRequest, seq int64) hint {
+	return hint{r.ID, r.RunID, r.State, seq, r.CreatedAt.UnixMilli()}
+}
+
+// hears reports whether the page is told of a request: a list hears of what its
+// reader is asked, a request's page of that.
+func (s *stream) hears(r ringi.ApprovalRequest) bool {
+	stands := stands(s.who, r)
+	if s.request != "" {
+		return r.ID == s.request && stands.may(s.who, access.ApprovalsRead)
+	}
 	return stands.full && stands.owner&access.Asked != 0 && stands.may(s.who, access.ApprovalsList)
+}
+
+func (s *stream) tell(kind string, c hints) bool {
+	if c.News == nil {
+		c.News = []hint{}
+	}
+	c.Count = s.in.waiting(s.ctx, s.who)
+	body, err := json.Marshal(c)
+	return err == nil && s.write("event: "+kind+"\ndata: "+string(body)+"\n\n")
 }
 
 // write sends a piece at once, and gives a browser that does not read ten

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/access"
+	"github.com/ringi-dev/ringi/internal/news"
 )
 
 // Options are what an inbox is made of. Service, Directory and Authenticator
@@ -74,8 +75,9 @@ type inbox struct {
 	base    string
 	pages   map[string]*template.Template
 	assets  map[string]asset
-	past    past
-	watch   watch
+
+	hub       *news.Hub
+	listeners listeners
 }
 
 // New makes the inbox's handler. An error names what is missing.
@@ -101,6 +103,7 @@ func New(o Options) (http.Handler, error) {
 	if in.o.Poll <= 0 {
 		in.o.Poll = time.Second
 	}
+	in.hub = in.newHub()
 	in.o.Start = in.o.Start || len(in.o.Scenarios) > 0
 	var err error
 	if in.assets, err = loadAssets(); err != nil {

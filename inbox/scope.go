@@ -6,6 +6,7 @@ import (
 
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/access"
+	"github.com/ringi-dev/ringi/internal/news"
 	"github.com/ringi-dev/ringi/internal/sight"
 )
 
@@ -89,11 +90,9 @@ func (in *inbox) runOf(ctx context.Context, who access.Who, route access.Route, 
 	return row, events, requests, owner, nil
 }
 
-var everyState = []ringi.RequestState{ringi.Pending, ringi.Granted, ringi.Refused, ringi.Expired, ringi.Withdrawn, ringi.Stale, ringi.Spent}
-
 // requestsOf lists all requests of a run.
 func (in *inbox) requestsOf(ctx context.Context, run string) ([]ringi.ApprovalRequest, error) {
-	p, err := in.service.Requests(ctx, ringi.RequestQuery{RunID: run, State: everyState, Limit: 1000})
+	p, err := in.service.Requests(ctx, ringi.RequestQuery{RunID: run, State: news.States, Limit: 1000})
 	return p.Requests, err
 }
 

@@ -89,6 +89,7 @@
   const tell = (d) => {
     d.news.forEach(one);
     count(d.count);
+    if (d.missed) changed("More may have changed than this page was told.");
     if (!items || items.dataset.live !== "pending") return;
     news.hidden = fresh.size === 0;
     if (fresh.size) show.textContent = fresh.size + " new, show";
@@ -96,7 +97,7 @@
   if (show) show.addEventListener("click", () => location.reload());
   const wanted = (items && items.dataset.live === "pending" && !/[?&](after|q|tool|agent|kind|show)=[^&]/.test(location.search)) || article || run;
   if (wanted && csrf && window.EventSource) {
-    const es = new EventSource(base + "/events" + (run ? "?run=" + encodeURIComponent(run.dataset.run) : ""));
+    const es = new EventSource(base + "/events?" + (run ? "run=" + encodeURIComponent(run.dataset.run) : article ? "request=" + encodeURIComponent(article.dataset.id) : "since=" + items.dataset.at));
     const take = (e) => tell(JSON.parse(e.data));
     es.addEventListener("all", take); es.addEventListener("news", take);
     es.addEventListener("end", () => { es.close(); location.reload(); });
