@@ -16,13 +16,40 @@ type grown struct {
 	last int64 // the number of that record in the feed
 }
 
+// feed is what grew, in the order of the commits: in pieces, so that one more is
+// no copy of all.
+type feed [][]grown
+
+const piece = 512
+
+func (f *feed) add(g grown) {
+	if n := len(*f); n == 0 || len((*f)[n-1]) == piece {
+		*f = append(*f, make([]grown, 0, piece))
+	}
+	end := &(*f)[len(*f)-1]
+	*end = append(*end, g)
+}
+
+func (f feed) at(i int) grown { return f[i/piece][i%piece] }
+
+func (f feed) len() int {
+	if len(f) == 0 {
+		return 0
+	}
+	return (len(f)-1)*piece + len(f[len(f)-1])
+}
+
+// end is the number of the newest record.
+func (f feed) end() int64 {
+	if n := f.len(); n > 0 {
+		return f.at(n - 1).last
+	}
+	return 0
+}
+
 // feeds notes n records of a run, which its log has already. The lock is held.
 func (d *data) feeds(r *run, n int) {
-	last := int64(n)
-	if len(d.feed) > 0 {
-		last += d.feed[len(d.feed)-1].last
-	}
-	d.feed = append(d.feed, grown{r, r.row.Seq, last})
+	d.feed.add(grown{r, r.row.Seq, d.feed.end() + int64(n)})
 }
 
 // Feed lists the records of all runs in the order of their commits.
@@ -33,12 +60,13 @@ func (s *Store) Feed(ctx context.Context, after int64, n int) ([]ringi.FeedRow, 
 	s.d.mu.Lock()
 	defer s.d.mu.Unlock()
 	var rows []ringi.FeedRow
-	feed, most := s.d.feed, limit(n, 100)
-	for i := sort.Search(len(feed), func(i int) bool { return feed[i].last > after }); i < len(feed); i++ {
-		g := feed[i]
+	f, most := s.d.feed, limit(n, 100)
+	all := f.len()
+	for i := sort.Search(all, func(i int) bool { return f.at(i).last > after }); i < all; i++ {
+		g := f.at(i)
 		first := int64(1)
 		if i > 0 {
-			first += feed[i-1].last
+			first += f.at(i - 1).last
 		}
 		for at := max(first, after+1); at <= g.last; at++ {
 			if len(rows) == most {
@@ -61,8 +89,5 @@ func (s *Store) FeedEnd(ctx context.Context) (int64, error) {
 	}
 	s.d.mu.Lock()
 	defer s.d.mu.Unlock()
-	if len(s.d.feed) == 0 {
-		return 0, nil
-	}
-	return s.d.feed[len(s.d.feed)-1].last, nil
+	return s.d.feed.end(), nil
 }

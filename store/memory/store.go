@@ -172,7 +172,7 @@ type data struct {
 	keys, flags         map[string]string
 	attempts            attempts
 	ledger              map[sum]int64
-	feed                []grown // in the order of the commits
+	feed                feed
 }
 
 // sum names an amount of the ledger.
