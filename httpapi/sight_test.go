@@ -47,10 +47,10 @@ func TestS34_MarkerSweep(t *testing.T) {
 		t.Fatalf("approve typed values: %d %s", got.status, got.body)
 	}
 	keep(w.do("bot", "GET", "/v1/runs/"+asks.RunID+"?wait=20s", ""))
+	reads := append(w.documented("GET"), "/v1/approvals?state=pending,approved,denied,spent,stale,expired,withdrawn", "/v1/approvals?q=PIN-5-secret", "/v1/tools?agent=shop")
 	for _, who := range []string{"uma", "udo", "ben", "bea", "ada", "aud", "pay", "nil", "bot", "bot2"} {
 		for _, run := range []run{r, asks} {
-			for _, path := range []string{"/v1/runs/{run}", "/v1/runs/{run}/events", "/v1/threads/{thread}/messages", "/v1/approvals?state=pending,approved,denied,spent,stale,expired,withdrawn",
-				"/v1/approvals/{id}", "/v1/runs", "/v1/runs/{run}/verification"} {
+			for _, path := range reads {
 				keep(w.ask(who, address{method: "GET", path: path}, thing{run: run}))
 			}
 		}
