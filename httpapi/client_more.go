@@ -98,9 +98,35 @@ func (c *Client) AddUser(ctx context.Context, b UserBody) (User, error) {
 	return out, during("add user", err)
 }
 
+// ChangeUser changes what a user may do; what is nil in the change stays.
+func (c *Client) ChangeUser(ctx context.Context, id string, change UserChange) (User, error) {
+	var out User
+	err := c.post(ctx, at("/v1/users/", id, ""), change, &out)
+	return out, during("change user", err)
+}
+
 // DisableUser ends a user's sessions and refuses his tokens.
 func (c *Client) DisableUser(ctx context.Context, id string) (User, error) {
 	var out User
 	err := c.post(ctx, at("/v1/users/", id, "/disable"), nil, &out)
 	return out, during("disable user", err)
+}
+
+// Teams lists all teams, with their members who are enabled.
+func (c *Client) Teams(ctx context.Context) ([]Team, error) {
+	var out Teams
+	err := c.get(ctx, "/v1/teams", nil, &out)
+	return out.Teams, during("list teams", err)
+}
+
+// AddTeam adds a team without members; who is in it stands with the user.
+func (c *Client) AddTeam(ctx context.Context, b TeamBody) (Team, error) {
+	var out Team
+	err := c.post(ctx, "/v1/teams", b, &out)
+	return out, during("add team", err)
+}
+
+// RemoveTeam removes a team; its people stay.
+func (c *Client) RemoveTeam(ctx context.Context, id string) error {
+	return during("remove team", c.post(ctx, at("/v1/teams/", id, "/remove"), nil, &Done{}))
 }

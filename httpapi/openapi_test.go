@@ -73,7 +73,7 @@ func TestOpenAPIDocumentIsValid(t *testing.T) {
 			}
 		}
 	}
-	if len(ids) != 34 {
+	if len(ids) != 38 {
 		t.Errorf("%d operations", len(ids))
 	}
 }
@@ -120,6 +120,10 @@ func TestOpenAPIDocumentIsWhatIsServed(t *testing.T) {
 		{"ada", "post", "/v1/tokens/{id}/revoke", "/v1/tokens/" + w.tokenID("pay") + "/revoke", `{}`},
 		{"ada", "get", "/v1/users", "/v1/users?limit=2", ""},
 		{"ada", "post", "/v1/users", "", `{"id":"local:eva","name":"Eva","roles":["approver"],"teams":["money"]}`},
+		{"ada", "post", "/v1/users/{id}", "/v1/users/local:eva", `{"name":"Eva the Second","teams":[]}`},
+		{"ada", "post", "/v1/teams", "", `{"id":"night"}`},
+		{"ada", "get", "/v1/teams", "", ""},
+		{"ada", "post", "/v1/teams/{id}/remove", "/v1/teams/night/remove", `{}`},
 		{"ada", "post", "/v1/users/{id}/disable", "/v1/users/local:eva/disable", `{}`},
 		{"uma", "post", "/v1/runs/{id}/cancel", "/v1/runs/" + r.RunID + "/cancel", `{}`},
 		{"bot", "post", "/v1/calls", "", `{"agent":"shop","tool":"wire","input":"{\"amount\":5}","claim":{"reason":"x"}}`},

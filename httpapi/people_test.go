@@ -2,12 +2,15 @@ package httpapi_test
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/access"
+	"github.com/ringi-dev/ringi/httpapi"
 )
 
 func (w *world) tokenID(who string) string {
@@ -31,7 +34,11 @@ func TestS26_UsersAndTokensAreTheAdmins(t *testing.T) {
 		}{
 			{"GET", "/v1/users", "", access.UsersManage, access.All},
 			{"POST", "/v1/users", `{"id":"local:by-` + who + `"}`, access.UsersManage, access.All},
+			{"POST", "/v1/users/local:nil", `{"name":"Nil"}`, access.UsersManage, access.All},
 			{"POST", "/v1/users/local:nil/disable", `{}`, access.UsersManage, access.All},
+			{"GET", "/v1/teams", "", access.UsersManage, access.All},
+			{"POST", "/v1/teams", `{"id":"by-` + who + `"}`, access.UsersManage, access.All},
+			{"POST", "/v1/teams/by-" + who + "/remove", `{}`, access.UsersManage, access.All},
 			{"GET", "/v1/tokens?owner=local:udo", "", access.TokensMake, access.Other},
 			{"GET", "/v1/tokens?owner=" + caller.Principal.ID, "", access.TokensMake, access.Own},
 			{"POST", "/v1/tokens", `{"kind":"agent","name":"of-` + who + `","owner":"local:udo","agents":["shop"],"scopes":["read"]}`, access.TokensMake, access.Other},
@@ -63,6 +70,45 @@ func TestS26_UsersAndTokensAreTheAdmins(t *testing.T) {
 	}
 	if got := w.do("ada", "POST", "/v1/users/local:ada/disable", `{}`); got.status != 409 {
 		t.Errorf("the last admin goes: %d %s", got.status, got.body)
+	}
+}
+
+// What is not said of a user stays as it is, and a team comes and goes.
+func TestUsersAreChanged(t *testing.T) {
+	w := newWorld(t, setting{idle: true})
+	c := w.client("ada")
+	ctx := t.Context()
+	if _, err := c.AddTeam(ctx, httpapi.TeamBody{ID: "night"}); err != nil {
+		t.Fatal(err)
+	}
+	roles, teams := []string{"approver", "user"}, []string{"night"}
+	u, err := c.ChangeUser(ctx, "local:uma", httpapi.UserChange{Roles: &roles, Teams: &teams})
+	if err != nil || len(u.Roles) != 2 || !slices.Equal(u.Teams, teams) || u.Name == "" || u.Disabled {
+		t.Fatalf("%+v %v", u, err)
+	}
+	list, err := c.Teams(ctx)
+	i := slices.IndexFunc(list, func(t httpapi.Team) bool { return t.ID == "night" })
+	if err != nil || i < 0 || list[i].Name != "night" || !slices.Equal(list[i].Members, []string{"local:uma"}) {
+		t.Errorf("%+v %v", list, err)
+	}
+	yes, no, name := true, false, "Uma the Second"
+	if u, err = c.ChangeUser(ctx, "local:uma", httpapi.UserChange{Disabled: &yes, Name: &name}); err != nil || !u.Disabled || len(u.Roles) != 2 || u.Name != name {
+		t.Errorf("%+v %v", u, err)
+	}
+	if got := w.do("uma", "GET", "/v1/me", ""); got.status != 401 {
+		t.Errorf("a disabled user: %d", got.status)
+	}
+	if u, err = c.ChangeUser(ctx, "local:uma", httpapi.UserChange{Disabled: &no}); err != nil || u.Disabled {
+		t.Errorf("%+v %v", u, err)
+	}
+	if _, err := c.ChangeUser(ctx, "local:nobody", httpapi.UserChange{}); !errors.Is(err, ringi.ErrNotFound) {
+		t.Errorf("nobody: %v", err)
+	}
+	if err := c.RemoveTeam(ctx, "night"); err != nil {
+		t.Error(err)
+	}
+	if err := c.RemoveTeam(ctx, "night"); !errors.Is(err, ringi.ErrNotFound) {
+		t.Errorf("a team twice: %v", err)
 	}
 }
 

@@ -42,7 +42,11 @@ func (s *server) routes() {
 	post(s, "/v1/tokens/{id}/revoke", "revoke-token", "End a token at once", Done{}, 200, handle(s, s.postRevoke))
 	get(s, "/v1/users", "list-users", "List who may log in", Users{}, handle(s, s.listUsers))
 	post(s, "/v1/users", "add-user", "Add a person who may log in", User{}, 201, handle(s, s.postUser))
+	post(s, "/v1/users/{id}", "change-user", "Change what a person may do", User{}, 200, handle(s, s.postUserChange))
 	post(s, "/v1/users/{id}/disable", "disable-user", "End a person's sessions, and refuse his tokens", User{}, 200, handle(s, s.postDisable))
+	get(s, "/v1/teams", "list-teams", "List teams and who is in them", Teams{}, handle(s, s.listTeams))
+	post(s, "/v1/teams", "add-team", "Add a team", Team{}, 201, handle(s, s.postTeam))
+	post(s, "/v1/teams/{id}/remove", "remove-team", "Remove a team; its people stay", Done{}, 200, handle(s, s.postRemoveTeam))
 	s.callRoutes()
 
 	get(s, "/v1/events", "follow-inbox", "What changes among approvals, as a stream of hints", Change{}, s.getInbox, onlyStreams)

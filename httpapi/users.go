@@ -93,16 +93,63 @@ func (s *server) oneUser(ctx context.Context, status int, id string) (*answer, e
 	return asJSON(status, userOf(u))
 }
 
+// UserChange says what is to be another way with a user; what is nil stays.
+type UserChange struct {
+	Name     *string   `json:"name,omitempty"`
+	Roles    *[]string `json:"roles,omitempty" doc:"All that he is to have."`
+	Teams    *[]string `json:"teams,omitempty" doc:"All that he is to be in; teams that are there."`
+	Payloads *bool     `json:"payloads,omitempty"`
+	Shared   *bool     `json:"shared,omitempty"`
+	Disabled *bool     `json:"disabled,omitempty" doc:"true ends his sessions, and refuses his tokens and those of his agents."`
+}
+
+// Apply changes u so.
+func (c *UserChange) Apply(u *access.User) {
+	if c.Roles != nil {
+		u.Roles = nil
+		for _, role := range *c.Roles {
+			u.Roles = append(u.Roles, access.Role(role))
+		}
+	}
+	if c.Name != nil {
+		u.Name = *c.Name
+	}
+	if c.Teams != nil {
+		u.Teams = *c.Teams
+	}
+	for to, from := range map[*bool]*bool{&u.Payloads: c.Payloads, &u.Shared: c.Shared, &u.Disabled: c.Disabled} {
+		if from != nil {
+			*to = *from
+		}
+	}
+}
+
+type changeInput struct {
+	ID      string `path:"id"`
+	Key     string `header:"Idempotency-Key"`
+	Body    UserChange
+	RawBody []byte
+}
+
+func (s *server) postUserChange(ctx context.Context, w access.Who, in *changeInput) (*answer, error) {
+	return s.changeUser(ctx, w, in.ID, in.Key, in.RawBody, &in.Body)
+}
+
 func (s *server) postDisable(ctx context.Context, w access.Who, in *idInput) (*answer, error) {
+	yes := true
+	return s.changeUser(ctx, w, in.ID, in.Key, nil, &UserChange{Disabled: &yes})
+}
+
+func (s *server) changeUser(ctx context.Context, w access.Who, id, key string, raw []byte, c *UserChange) (*answer, error) {
 	if err := access.May(w, access.UsersManage, access.All); err != nil {
 		return nil, err
 	}
-	return s.once(ctx, w, seen{owner: every}, access.UsersManage, in.Key, nil, func(bool) (*answer, error) {
-		u, err := s.Directory.User(ctx, in.ID)
+	return s.once(ctx, w, seen{owner: every}, access.UsersManage, key, raw, func(bool) (*answer, error) {
+		u, err := s.Directory.User(ctx, id)
 		if err != nil {
 			return nil, err
 		}
-		u.Disabled = true
+		c.Apply(&u)
 		if err := s.Directory.SetUser(ctx, w, u); err != nil {
 			return nil, err
 		}

@@ -89,3 +89,67 @@ func TestCodeIsDrawn(t *testing.T) {
 		t.Errorf("no quiet zone: %q", lines[0])
 	}
 }
+
+// People, teams and tokens of a server elsewhere are managed by an admin's token,
+// by the same commands, and by nobody else's.
+func TestPeopleAtAServer(t *testing.T) {
+	path, _ := staged(t, nil)
+	r := serveStore(t, path, nil, access.RoleAdmin)
+	there := map[string]string{serverEnv: r.url, tokenEnv: r.token}
+	var token struct{ ID, Token string }
+	for _, c := range []struct {
+		line string
+		code int
+		want string
+	}{
+		{"user add ben --name Ben --role approver --team billing --team ops", exitDone, "Added local:ben."},
+		{"user add ben", exitFailed, "exist"},
+		{"user add sub --provider", exitUsage, "--server"},
+		{"user list", exitDone, "billing, ops"},
+		{"user set ben --team ops --role user --role approver", exitDone, "Changed local:ben."},
+		{"user set nobody --disable", exitFailed, "ot found"},
+		{"team list", exitDone, "local:ben"},
+		{"team add night --name Nights", exitDone, "Added team night."},
+		{"team remove billing", exitDone, "Removed team billing."},
+		{"team remove billing", exitFailed, "ot found"},
+		{"token create nightly --agent office --scope run --for 500ms", exitUsage, "whole seconds"},
+		{"token create sly --agent office --scope decide", exitFailed, ""},
+		{"token create nightly --agent office --scope read --for 1h --json", exitDone, `"token"`},
+		{"token list", exitDone, "nightly"},
+		{"token revoke TOKEN", exitDone, "Revoked"},
+		{"token list --json", exitDone, `"RevokedAt": "20`},
+		{"user set ben --disable", exitDone, "Changed"},
+		{"user list", exitDone, "disabled"},
+		{"user set ben --enable", exitDone, "Changed"},
+		{"user list --data /nowhere", exitFailed, "no server has been started"},
+		{"user list --server " + r.url + " --data /nowhere", exitUsage, "say one"},
+	} {
+		got := typed(t, there, "", strings.Fields(strings.ReplaceAll(c.line, "TOKEN", token.ID))...)
+		if got.code != c.code || !strings.Contains(got.out+got.err, c.want) {
+			t.Errorf("ringi %s exits with %d, want %d: %s%s", c.line, got.code, c.code, got.out, got.err)
+		}
+		if strings.HasSuffix(c.line, "--scope read --for 1h --json") {
+			if err := json.Unmarshal([]byte(got.out), &token); err != nil || token.Token == "" {
+				t.Fatalf("%s: %v", got.out, err)
+			}
+			who, err := r.dir.ByToken(t.Context(), token.Token)
+			if err != nil || who.Principal.ID != access.ClientID("nightly") {
+				t.Errorf("%+v %v", who, err)
+			}
+		}
+	}
+	if _, err := r.dir.ByToken(t.Context(), token.Token); err == nil {
+		t.Error("a revoked token speaks")
+	}
+	u, err := r.dir.User(t.Context(), access.LocalID("ben"))
+	if err != nil || u.Disabled || len(u.Roles) != 2 || len(u.Teams) != 1 || u.Name != "Ben" {
+		t.Errorf("%+v %v", u, err)
+	}
+	weak := serveStore(t, path, nil, access.RoleApprover)
+	for line := range strings.SplitSeq("user add eve\nuser list\nteam list\nteam add x\ntoken create x --agent * --scope run", "\n") {
+		got := typed(t, map[string]string{serverEnv: weak.url, tokenEnv: weak.token}, "", strings.Fields(line)...)
+		if got.code != exitFailed || !strings.Contains(got.err, "forbidden") {
+			t.Errorf("an approver's ringi %s exits with %d: %s%s", line, got.code, got.out, got.err)
+		}
+	}
+}

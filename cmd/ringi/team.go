@@ -33,11 +33,11 @@ func newTeamAddCommand(e *env) *cobra.Command {
 		Example: "  ringi team add support --name \"Customer support\"",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.overDirectory(cmd, func(ctx context.Context, d *directory, _ *config) error {
+			return e.overPeople(cmd, func(ctx context.Context, p people) error {
 				if name == "" {
 					name = args[0]
 				}
-				if err := d.AddTeam(ctx, operator(), args[0], name); err != nil {
+				if err := p.addTeam(ctx, args[0], name); err != nil {
 					return err
 				}
 				e.say("Added team %s.\n", args[0])
@@ -57,8 +57,8 @@ func newTeamListCommand(e *env) *cobra.Command {
 		Example: "  ringi team list --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return e.overDirectory(cmd, func(ctx context.Context, d *directory, c *config) error {
-				teams, err := d.Teams(ctx)
+			return e.overPeople(cmd, func(ctx context.Context, p people) error {
+				teams, err := p.teams(ctx)
 				if err != nil {
 					return err
 				}
@@ -72,8 +72,10 @@ func newTeamListCommand(e *env) *cobra.Command {
 					t = append(t, []any{team.ID, team.Name, strings.Join(team.Members, ", ")})
 				}
 				e.say("%s", t.lay())
-				for _, missing := range c.teamsNobodyKnows(teams) {
-					e.say("An agent asks team %s, which does not exist or has nobody in it.\n", missing)
+				if c := p.config(); c != nil {
+					for _, missing := range c.teamsNobodyKnows(teams) {
+						e.say("An agent asks team %s, which does not exist or has nobody in it.\n", missing)
+					}
 				}
 				return nil
 			})
@@ -113,8 +115,8 @@ func newTeamRemoveCommand(e *env) *cobra.Command {
 		Example: "  ringi team remove support",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.overDirectory(cmd, func(ctx context.Context, d *directory, _ *config) error {
-				if err := d.RemoveTeam(ctx, operator(), args[0]); err != nil {
+			return e.overPeople(cmd, func(ctx context.Context, p people) error {
+				if err := p.removeTeam(ctx, args[0]); err != nil {
 					return err
 				}
 				e.say("Removed team %s.\n", args[0])

@@ -26,7 +26,10 @@ const tokenCreateLong = `Create a token and show it once: the server keeps a has
 
 An agent's token starts runs and makes calls for the agents that are named; it
 can never decide. A person's token speaks for its owner within its scopes.
-Scopes: read, run, call, decide, audit, manage.`
+Scopes: read, run, call, decide, audit, manage.
+
+Over the data of a server here, or with --server at one elsewhere, with an
+admin's token that has the scope manage.`
 
 func newTokenCreateCommand(e *env) *cobra.Command {
 	var kind, user string
@@ -40,13 +43,13 @@ func newTokenCreateCommand(e *env) *cobra.Command {
 			"  ringi token create ana-laptop --kind person --owner local:ana --scope read --scope decide",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.overDirectory(cmd, func(ctx context.Context, d *directory, _ *config) error {
+			return e.overPeople(cmd, func(ctx context.Context, p people) error {
 				n := access.NewToken{Kind: access.TokenKind(kind), Name: args[0], Owner: user, Agents: agents, For: life}
 				n.Unowned = n.Kind == access.AgentToken && user == ""
 				for _, s := range scopes {
 					n.Scopes = append(n.Scopes, access.Scope(s))
 				}
-				t, secret, err := d.MakeToken(ctx, operator(), n)
+				id, secret, ends, err := p.makeToken(ctx, n)
 				if err != nil {
 					return err
 				}
@@ -55,9 +58,9 @@ func newTokenCreateCommand(e *env) *cobra.Command {
 						ID    string    `json:"id"`
 						Token string    `json:"token"`
 						Ends  time.Time `json:"ends"`
-					}{t.ID, secret, t.EndsAt})
+					}{id, secret, ends})
 				}
-				e.say("Token %s, good until %s. It is shown this once:\n%s\n", t.ID, t.EndsAt.Local().Format(time.DateOnly), secret)
+				e.say("Token %s, good until %s. It is shown this once:\n%s\n", id, ends.Local().Format(time.DateOnly), secret)
 				return nil
 			})
 		},
@@ -75,18 +78,18 @@ func newTokenListCommand(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List tokens: never the tokens themselves",
-		Example: "  ringi token list",
+		Example: "  ringi token list\n  ringi token list --server https://ringi.example.org",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return e.overDirectory(cmd, func(ctx context.Context, d *directory, _ *config) error {
-				all, err := d.Tokens(ctx, operator(), "", "", 1000)
+			return e.overPeople(cmd, func(ctx context.Context, p people) error {
+				all, err := p.tokens(ctx)
 				if err != nil {
 					return err
 				}
 				if e.json {
 					return e.printJSON(struct {
 						Tokens []access.Token `json:"tokens"`
-					}{append([]access.Token{}, all...)})
+					}{all})
 				}
 				t := table{{"TOKEN", "KIND", "NAME", "OWNER", "ENDS", "STATE"}}
 				for _, k := range all {
@@ -112,8 +115,8 @@ func newTokenRevokeCommand(e *env) *cobra.Command {
 		Example: "  ringi token revoke tok_01…",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.overDirectory(cmd, func(ctx context.Context, d *directory, _ *config) error {
-				if err := d.RevokeToken(ctx, operator(), args[0]); err != nil {
+			return e.overPeople(cmd, func(ctx context.Context, p people) error {
+				if err := p.revokeToken(ctx, args[0]); err != nil {
 					return err
 				}
 				e.say("Revoked %s.\n", args[0])

@@ -27,7 +27,10 @@ const userAddLong = `Add a person who may log in, and show a login link with its
 for one use within ten minutes, and is shown on a terminal only.
 
 Roles: user (starts runs and reads his own), approver (decides), auditor (reads
-the log), admin (manages). docs/access.md has the table.`
+the log), admin (manages). docs/access.md has the table.
+
+With --server the person is added at a server elsewhere, by an admin's token
+that has the scope manage. It makes no login links.`
 
 func newUserAddCommand(e *env) *cobra.Command {
 	var name string
@@ -41,11 +44,12 @@ func newUserAddCommand(e *env) *cobra.Command {
 			"  ringi user add ben --role approver --role admin --team billing",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.overDirectory(cmd, func(ctx context.Context, d *directory, c *config) error {
+			return e.overPeople(cmd, func(ctx context.Context, p people) error {
+				c := p.config()
 				u := access.User{ID: userID(args[0]), Name: name, Roles: rolesOf(roles)}
 				if provided {
-					if !c.provided() {
-						return usagef("--provider: no login provider is configured")
+					if c == nil || !c.provided() {
+						return usagef("--provider: no login provider is configured here; with --server say the whole id, ISSUER#SUBJECT")
 					}
 					u.ID = access.ProvidedID(c.Login.OIDC.Issuer, args[0])
 				}
@@ -53,20 +57,20 @@ func newUserAddCommand(e *env) *cobra.Command {
 					u.Name = args[0]
 				}
 				var err error
-				if u.Teams, err = d.makeTeams(ctx, teams); err != nil {
+				if u.Teams, err = makeTeams(ctx, p, teams); err != nil {
 					return err
 				}
-				if err := d.AddUser(ctx, operator(), u); err != nil {
+				if err := p.addUser(ctx, u); err != nil {
 					return err
 				}
 				if e.json {
 					return e.printJSON(map[string]string{"user": u.ID})
 				}
 				e.say("Added %s.\n", u.ID)
-				if !c.links() {
-					return nil // he logs in by the provider
+				if c == nil || !c.links() {
+					return nil // he logs in by the provider, or gets a link where the data is
 				}
-				return e.showLink(ctx, d, c, u.ID)
+				return e.showLink(ctx, p, u.ID)
 			})
 		},
 	}
@@ -85,12 +89,12 @@ func newUserLinkCommand(e *env) *cobra.Command {
 		Example: "  ringi user link owner",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.overDirectory(cmd, func(ctx context.Context, d *directory, c *config) error {
+			return e.overPeople(cmd, func(ctx context.Context, p people) error {
 				id := userID(args[0])
 				if !isTerminal(e.out) {
 					return usagef("a login link is shown on a terminal only")
 				}
-				return e.showLink(ctx, d, c, id)
+				return e.showLink(ctx, p, id)
 			})
 		},
 	}
@@ -100,16 +104,15 @@ func newUserLinkCommand(e *env) *cobra.Command {
 
 // showLink makes a login link and shows it, on a terminal alone: what goes into
 // a pipe stays in a file or a log (S-10).
-func (e *env) showLink(ctx context.Context, d *directory, c *config, user string) error {
+func (e *env) showLink(ctx context.Context, p people, user string) error {
 	if !isTerminal(e.out) {
 		e.say("`ringi user link` on a terminal shows a login link.\n")
 		return nil
 	}
-	link, ends, err := d.MakeLink(ctx, operator(), user)
+	url, ends, err := p.link(ctx, user)
 	if err != nil {
 		return fmt.Errorf("make login link: %w", err)
 	}
-	url := loginURL(c.base(), link)
 	e.printf("\n%s\n", code(url))
 	e.say("Log in, once, until %s:\n  %s\n", ends.Local().Format("15:04:05"), url)
 	return nil
@@ -122,23 +125,15 @@ func newUserListCommand(e *env) *cobra.Command {
 		Example: "  ringi user list --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return e.overDirectory(cmd, func(ctx context.Context, d *directory, _ *config) error {
-				var all []access.User
-				for after := ""; ; {
-					page, err := d.Users(ctx, operator(), after, 100)
-					if err != nil {
-						return err
-					}
-					all = append(all, page...)
-					if len(page) < 100 {
-						break
-					}
-					after = page[len(page)-1].ID
+			return e.overPeople(cmd, func(ctx context.Context, p people) error {
+				all, err := p.users(ctx)
+				if err != nil {
+					return err
 				}
 				if e.json {
 					return e.printJSON(struct {
 						Users []access.User `json:"users"`
-					}{append([]access.User{}, all...)})
+					}{all})
 				}
 				t := table{{"USER", "NAME", "ROLES", "TEAMS", "STATE"}}
 				for _, u := range all {

@@ -2,13 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ringi-dev/ringi/access"
+	"github.com/ringi-dev/ringi/httpapi"
 )
 
 const userSetLong = `Change what a person may do. What is not said stays as it is; --role and --team
@@ -32,32 +31,33 @@ func newUserSetCommand(e *env) *cobra.Command {
 			if disable && enable {
 				return usagef("--disable and --enable: say one of them")
 			}
-			return e.overDirectory(cmd, func(ctx context.Context, d *directory, c *config) error {
-				u, err := d.User(ctx, userID(args[0]))
-				if err != nil {
-					return err
-				}
-				given := cmd.Flags().Changed
+			return e.overPeople(cmd, func(ctx context.Context, p people) error {
+				id, given, change := userID(args[0]), cmd.Flags().Changed, httpapi.UserChange{}
 				if given("name") {
-					u.Name = name
+					change.Name = &name
 				}
 				if given("role") {
-					u.Roles = rolesOf(roles)
+					words := wordsOf(rolesOf(roles))
+					change.Roles = &words
 				}
 				if given("team") {
-					if u.Teams, err = d.makeTeams(ctx, teams); err != nil {
+					all, err := makeTeams(ctx, p, teams)
+					if err != nil {
 						return err
 					}
+					change.Teams = &all
 				}
 				if given("shared") {
-					u.Shared = shared
+					change.Shared = &shared
 				}
-				u.Disabled = (u.Disabled || disable) && !enable
-				if err := d.SetUser(ctx, operator(), u); err != nil {
+				if disable || enable {
+					change.Disabled = &disable
+				}
+				if err := p.changeUser(ctx, id, change); err != nil {
 					return err
 				}
-				e.say("Changed %s.\n", u.ID)
-				if c.provided() && c.Login.OIDC.Groups != nil && strings.HasPrefix(u.ID, c.Login.OIDC.Issuer+"#") && (given("role") || given("team")) {
+				e.say("Changed %s.\n", id)
+				if c := p.config(); c != nil && c.provided() && c.Login.OIDC.Groups != nil && strings.HasPrefix(id, c.Login.OIDC.Issuer+"#") && (given("role") || given("team")) {
 					e.say("His groups at the login provider replace roles and teams at his next login.\n")
 				}
 				return nil
@@ -90,15 +90,4 @@ func rolesOf(words []string) []access.Role {
 		}
 	}
 	return out
-}
-
-// makeTeams makes the teams that are missing.
-func (d *directory) makeTeams(ctx context.Context, teams []string) ([]string, error) {
-	teams = slices.DeleteFunc(slices.Clone(teams), func(s string) bool { return s == "" })
-	for _, team := range teams {
-		if err := d.AddTeam(ctx, operator(), team, team); err != nil && !errors.Is(err, access.ErrExists) {
-			return nil, err
-		}
-	}
-	return teams, nil
 }
