@@ -70,6 +70,16 @@ type RequestService interface {
 	Wait(ctx context.Context, requestID string) (ApprovalRequest, error)
 }
 
+// RefusalKeeper is a service that keeps refusals which were made in front of it:
+// what it refuses itself it keeps anyway.
+type RefusalKeeper interface {
+	// KeepRefusal keeps, beside the run's chain and bounded as [Store.Attempt] is,
+	// that d.By was refused d.Answer to d.RequestID by way of d.Channel. Of a
+	// request that does not exist nothing is kept. It reports no error: who is
+	// refused learns nothing of it.
+	KeepRefusal(ctx context.Context, d Decision, cause error)
+}
+
 // Settled is what a decision led to.
 type Settled struct {
 	RunID string `json:"run_id"`

@@ -214,6 +214,11 @@ func (r *Router) RequestTally(ctx context.Context, q ringi.RequestQuery, from, t
 	return r.bare.RequestTally(ctx, q, from, to)
 }
 
+// KeepRefusal keeps an attempt that was refused before an engine was asked.
+func (r *Router) KeepRefusal(ctx context.Context, d ringi.Decision, cause error) {
+	r.bare.KeepRefusal(ctx, d, cause)
+}
+
 // TakeBack takes an approval back until it is spent.
 func (r *Router) TakeBack(ctx context.Context, requestID string, by ringi.Principal, reason string) (ringi.Settled, error) {
 	return r.ofRequest(ctx, requestID).TakeBack(ctx, requestID, by, reason)

@@ -94,6 +94,16 @@ func (e *Engine) checkAuthor(d ringi.Decision) error {
 	return nil
 }
 
+// KeepRefusal keeps an attempt that was refused before the engine was asked.
+func (e *Engine) KeepRefusal(ctx context.Context, d ringi.Decision, cause error) {
+	_, err := e.store.Request(context.WithoutCancel(ctx), e.cfg.Space, d.RequestID)
+	if err == nil {
+		e.refused(ctx, d, cause)
+	} else if !errors.Is(err, ringi.ErrNotFound) {
+		e.log.Warn("keep refused attempt", "request", d.RequestID, "error", err)
+	}
+}
+
 // refused keeps an attempt beside the chain, where a request is concerned.
 func (e *Engine) refused(ctx context.Context, d ringi.Decision, cause error) {
 	if e.cfg.ReadOnly || d.RequestID == "" {

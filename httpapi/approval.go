@@ -288,7 +288,7 @@ type decideInput struct {
 func (s *server) postDecision(ctx context.Context, w access.Who, in *decideInput) (*answer, error) {
 	r, v, err := s.request(ctx, w, in.ID, access.ApprovalsDecide)
 	if err != nil {
-		return nil, err
+		return nil, s.refused(ctx, w, in.ID, in.Body.Answer, err)
 	}
 	return s.once(ctx, w, v, access.ApprovalsDecide, in.Key, in.RawBody, func(bool) (*answer, error) {
 		set, status, err := s.decide(ctx, w, v, r, in.IfMatch, in.Body)
@@ -306,25 +306,11 @@ func (s *server) postDecision(ctx context.Context, w access.Who, in *decideInput
 // decide records an answer. The same person's same answer again is 200, with
 // the request as it stands.
 func (s *server) decide(ctx context.Context, w access.Who, v seen, r ringi.ApprovalRequest, match string, b DecisionBody) (Settled, int, error) {
-	if r.Kind == ringi.KindOutcome {
-		if err := access.May(w, access.OutcomeSettle, v.owner); err != nil {
-			return Settled{}, 0, err
-		}
-	}
-	if match == "" || match == "*" {
-		return Settled{}, 0, errNoMatch
-	}
-	if err := matches(match, v.sight.Request(r, "")); err != nil {
-		return Settled{}, 0, err
-	}
-	if strings.Contains(string(b.Input), mask.Mark) {
-		return Settled{}, 0, &ringi.InputError{Tool: r.Call.Tool, Code: ringi.CodeInvalidInput, Err: errors.New("the input holds a masked value: write the value itself")}
+	if err := s.mayDecide(ctx, w, v, r, match, b); err != nil {
+		return Settled{}, 0, s.refused(ctx, w, r.ID, b.Answer, err)
 	}
 	d := ringi.Decision{RequestID: r.ID, Digest: b.Digest, Answer: ringi.Answer(b.Answer), Input: string(b.Input), Result: b.Result, Reason: b.Reason,
 		Note: b.Note, Scope: ringi.DenyScope(b.Scope), By: w.Principal, Channel: "api", AndApprove: b.AndApprove}
-	if err := s.fourEyes(ctx, w, r, d.Answer); err != nil {
-		return Settled{}, 0, err
-	}
 	set, err := s.Service.Decide(ctx, d)
 	if first := (*ringi.DecidedError)(nil); errors.As(err, &first) && repeats(first.Decision, d) {
 		now, err := s.Service.Request(ctx, r.ID)
@@ -341,6 +327,34 @@ func (s *server) decide(ctx context.Context, w access.Who, v seen, r ringi.Appro
 		return Settled{}, 0, err
 	}
 	return s.settled(ctx, v, set), http.StatusCreated, nil
+}
+
+// mayDecide refuses what the service need not be asked for.
+func (s *server) mayDecide(ctx context.Context, w access.Who, v seen, r ringi.ApprovalRequest, match string, b DecisionBody) error {
+	if r.Kind == ringi.KindOutcome {
+		if err := access.May(w, access.OutcomeSettle, v.owner); err != nil {
+			return err
+		}
+	}
+	if match == "" || match == "*" {
+		return errNoMatch
+	}
+	if err := matches(match, v.sight.Request(r, "")); err != nil {
+		return err
+	}
+	if strings.Contains(string(b.Input), mask.Mark) {
+		return &ringi.InputError{Tool: r.Call.Tool, Code: ringi.CodeInvalidInput, Err: errors.New("the input holds a masked value: write the value itself")}
+	}
+	return s.fourEyes(ctx, w, r, ringi.Answer(b.Answer))
+}
+
+// refused keeps that w was refused something with a request, where the service
+// was not asked, and hands the reason on (S-31).
+func (s *server) refused(ctx context.Context, w access.Who, id, what string, err error) error {
+	if k, ok := s.Service.(ringi.RefusalKeeper); ok && !w.Principal.IsZero() && wordOf(err).status < http.StatusInternalServerError {
+		k.KeepRefusal(ctx, ringi.Decision{RequestID: id, Answer: ringi.Answer(what), By: w.Principal, Channel: "api"}, err)
+	}
+	return err
 }
 
 // fourEyes refuses a second login of the same person, and everybody where
@@ -406,6 +420,9 @@ type batchInput struct {
 
 func (s *server) postBatch(ctx context.Context, w access.Who, in *batchInput) (*answer, error) {
 	if err := access.May(w, access.ApprovalsDecide, every); err != nil {
+		for _, item := range in.Body.Items {
+			err = s.refused(ctx, w, item.ID, item.Answer, err)
+		}
 		return nil, err
 	}
 	v := seen{owner: every}
@@ -420,7 +437,9 @@ func (s *server) postBatch(ctx context.Context, w access.Who, in *batchInput) (*
 
 func (s *server) decideOne(ctx context.Context, w access.Who, item BatchItem) BatchResult {
 	r, v, err := s.request(ctx, w, item.ID, access.ApprovalsDecide)
-	if err == nil {
+	if err != nil {
+		err = s.refused(ctx, w, item.ID, item.Answer, err)
+	} else {
 		var set Settled
 		var status int
 		if set, status, err = s.decide(ctx, w, v, r, item.IfMatch, item.DecisionBody); err == nil {
@@ -497,16 +516,21 @@ func (s *server) postExtension(ctx context.Context, w access.Who, in *extendInpu
 	})
 }
 
+// moves are the engine's words for what is done with a request.
+var moves = map[access.Route]string{access.ApprovalsTakeBack: "take_back", access.ApprovalsWithdraw: "withdraw",
+	access.ApprovalsReassign: "reassign", access.ApprovalsExtend: "extend"}
+
 // move does with a request what is no answer to it.
 func (s *server) move(ctx context.Context, w access.Who, id string, route access.Route, match, key string, body []byte,
 	do func() (ringi.Settled, error)) (*answer, error) {
+	what := moves[route]
 	r, v, err := s.request(ctx, w, id, route)
 	if err != nil {
-		return nil, err
+		return nil, s.refused(ctx, w, id, what, err)
 	}
 	if match != "" && match != "*" {
 		if err := matches(match, v.sight.Request(r, "")); err != nil {
-			return nil, err
+			return nil, s.refused(ctx, w, id, what, err)
 		}
 	}
 	return s.once(ctx, w, v, route, key, body, func(bool) (*answer, error) {

@@ -45,7 +45,7 @@ type revealInput struct {
 func (s *server) postReveal(ctx context.Context, w access.Who, in *revealInput) (*answer, error) {
 	r, v, err := s.request(ctx, w, in.ID, access.ApprovalsReveal)
 	if err != nil {
-		return nil, err
+		return nil, s.refused(ctx, w, in.ID, "reveal", err)
 	}
 	hidden := sight.Hidden(r)
 	for _, place := range in.Body.Places {

@@ -56,6 +56,8 @@ type Verification struct {
 // Options say what an API serves. Service, Directory and Authenticator are
 // needed.
 type Options struct {
+	// Service is what is served. Where it is a [ringi.RefusalKeeper], it keeps
+	// what the table of rights refuses.
 	Service ringi.Service
 	// Directory keeps idempotency keys, and reads rights anew while a stream
 	// stays open.

@@ -412,6 +412,46 @@ func TestHeadersAndAssets(t *testing.T) {
 	b.open("/nothing").want(404, "There is nothing here")
 }
 
+// S-31: what the table of rights refuses on a page is kept as what the engine
+// refuses is; a look, and what does not exist, is not.
+func TestS31_APagesRefusalIsKept(t *testing.T) {
+	var store ringi.Store
+	h := newHouse(t, houseOptions{idle: true, engine: func(c *engine.Config) { store = c.Store }})
+	ana, aud := h.add("Ana", access.RoleUser, access.RoleApprover), h.add("Aud", access.RoleAuditor)
+	r := h.asks(ana, kettle)
+	post := func(b *browser, verb string) {
+		t.Helper()
+		b.open("/me")
+		_, v := b.form("/logout", nil)
+		b.post("/a/"+r.ID+verb, url.Values{"csrf": {v.Get("csrf")}, "answer": {"approve"}, "digest": {r.Digest}})
+	}
+	count := func() int {
+		t.Helper()
+		all, err := store.Attempts(t.Context(), "default", r.RunID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	b := h.browser(aud)
+	for i, verb := range []string{"/decide", "/takeback", "/withdraw", "/reassign", "/extend", "/reveal", "/edit"} {
+		if post(b, verb); b.status != 403 && b.status != 404 || count() != i+1 {
+			t.Errorf("%s: %d, %d are kept", verb, b.status, count())
+		}
+	}
+	all, _ := store.Attempts(t.Context(), "default", r.RunID)
+	if a := all[0]; a.By != aud || a.Kind != "refused_decide" || a.Channel == "" || a.RequestID != r.ID {
+		t.Errorf("%+v", a)
+	}
+	n := count()
+	post(b, "/look")
+	b.open("/a/" + r.ID)
+	post(b, "x/decide")
+	if count() != n {
+		t.Errorf("a look, a page or an unknown request is kept: %d, then %d", n, count())
+	}
+}
+
 // Four eyes are two people, not two logins (S-12).
 func TestS12_FourEyes(t *testing.T) {
 	people := &personsLater{}

@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
+	"path"
 	"strings"
 	"time"
 
@@ -182,9 +183,22 @@ func (in *inbox) known(h handle) http.HandlerFunc {
 			err = h(w, r, who)
 		}
 		if err != nil {
+			in.keepRefusal(r, who, err)
 			in.refuse(w, r, who, err)
 		}
 	}
+}
+
+// keepRefusal keeps that the table of rights refused somebody something with a
+// request: what the service refuses it keeps itself (S-31).
+func (in *inbox) keepRefusal(r *http.Request, who access.Who, err error) {
+	keeper, ok := in.service.(ringi.RefusalKeeper)
+	by := errors.Is(err, access.ErrForbidden) || errors.Is(err, access.ErrHidden)
+	id := r.PathValue("id")
+	if !ok || !by || id == "" || r.Method != http.MethodPost || who.Principal.IsZero() || path.Base(r.URL.Path) == "look" {
+		return
+	}
+	keeper.KeepRefusal(r.Context(), ringi.Decision{RequestID: id, Answer: ringi.Answer(path.Base(r.URL.Path)), By: who.Principal, Channel: channel}, err)
 }
 
 // who is the person behind a session. Tokens are for programs, which have an
