@@ -58,7 +58,7 @@ func (w Who) OwnerOf(t Thing) Owner {
 	own := slices.ContainsFunc(t.By, func(id string) bool {
 		return id != "" && (id == w.Principal.ID || slices.Contains(w.Clients, id))
 	})
-	if !w.forAgent(t.Agent) && (t.Agent != "" || !own) {
+	if !w.ForAgent(t.Agent) && (t.Agent != "" || !own) {
 		return 0
 	}
 	var o Owner
@@ -84,8 +84,8 @@ func (w Who) among(d ringi.Deciders) bool {
 // EveryAgent in a token's list of agents stands for all of them.
 const EveryAgent = "*"
 
-// forAgent reports whether w may speak of an agent. Only tokens are bound to
+// ForAgent reports whether w may speak of an agent. Only tokens are bound to
 // agents; one that names none is for none.
-func (w Who) forAgent(agent string) bool {
+func (w Who) ForAgent(agent string) bool {
 	return w.TokenID == "" || slices.Contains(w.Agents, EveryAgent) || agent != "" && slices.Contains(w.Agents, agent)
 }

@@ -193,7 +193,7 @@ func (t *Token) grant(by Who) error {
 		t.GrantedBy = by.Principal.ID
 	}
 	for _, a := range t.Agents {
-		if !by.forAgent(a) {
+		if !by.ForAgent(a) {
 			return fmt.Errorf("%w: a token cannot give agent %q, which it is not for", ErrForbidden, a)
 		}
 	}

@@ -38,7 +38,11 @@ type Client struct {
 	base, token string
 }
 
-var _ ringi.Service = (*Client)(nil)
+var (
+	_ ringi.Service        = (*Client)(nil)
+	_ ringi.CallService    = (*Client)(nil)
+	_ ringi.RequestCounter = (*Client)(nil)
+)
 
 var patient = &http.Client{
 	Timeout:       MaxWait + 30*time.Second,
@@ -303,6 +307,56 @@ func (c *Client) Requests(ctx context.Context, q ringi.RequestQuery) (ringi.Requ
 		}
 		v.Set("cursor", page.Next)
 	}
+}
+
+// RequestCount counts what Requests would list, up to limit (0: 1,000; at most
+// 1,000), of what the token's owner may count: an admin all, who decides what he
+// is asked, anybody what he asked for. A search, a thread or a run is refused.
+func (c *Client) RequestCount(ctx context.Context, q ringi.RequestQuery, limit int) (int, error) {
+	v, err := countable(q)
+	if err != nil {
+		return 0, fmt.Errorf("count requests: %w", err)
+	}
+	for _, s := range q.State {
+		v.Add("state", string(s))
+	}
+	v["state"] = joined(v["state"])
+	var out Count
+	if err := c.get(ctx, "/v1/approval-count", tidy(v), &out); err != nil {
+		return 0, during("count requests", err)
+	}
+	if limit <= 0 || limit > 1000 {
+		limit = 1000
+	}
+	return min(out.Count, limit), nil
+}
+
+// RequestTally counts what was settled from a time on and before another, of
+// what the token's owner may count; see [Client.RequestCount].
+func (c *Client) RequestTally(ctx context.Context, q ringi.RequestQuery, from, to time.Time) (ringi.RequestTally, error) {
+	v, err := countable(q)
+	if err != nil {
+		return ringi.RequestTally{}, fmt.Errorf("tally requests: %w", err)
+	}
+	v.Set("from", from.UTC().Format(time.RFC3339Nano))
+	v.Set("to", to.UTC().Format(time.RFC3339Nano))
+	var out Tally
+	if err := c.get(ctx, "/v1/approval-tally", tidy(v), &out); err != nil {
+		return ringi.RequestTally{}, during("tally requests", err)
+	}
+	return ringi.RequestTally{Tools: out.Tools, Hasty: out.Hasty, Median: time.Duration(out.MedianMS) * time.Millisecond}, nil
+}
+
+func countable(q ringi.RequestQuery) (url.Values, error) {
+	if q.Search != "" || q.Thread != "" || q.RunID != "" {
+		return nil, errors.New("a server counts by tool, agent, kind, decider and initiator alone")
+	}
+	v := url.Values{}
+	for name, value := range map[string]string{"tool": q.Tool, "agent": q.Agent, "kind": string(q.Kind), "for": q.For.ID,
+		"for_team": strings.Join(q.For.Teams, ","), "initiator": q.Initiator} {
+		set(v, name, value)
+	}
+	return v, nil
 }
 
 // maxPage is the most that a list of the API holds.

@@ -73,7 +73,7 @@ func TestOpenAPIDocumentIsValid(t *testing.T) {
 			}
 		}
 	}
-	if len(ids) != 38 {
+	if len(ids) != 40 {
 		t.Errorf("%d operations", len(ids))
 	}
 }
@@ -105,6 +105,8 @@ func TestOpenAPIDocumentIsWhatIsServed(t *testing.T) {
 		{"ben", "post", "/v1/approvals/{id}/take-back", "/v1/approvals/" + q.ID + "/take-back", `{}`},
 		{"uma", "post", "/v1/approvals/{id}/withdrawal", "/v1/approvals/" + r.Pending[3].ID + "/withdrawal", `{"reason":"no"}`},
 		{"uma", "get", "/v1/threads/{id}/messages", "/v1/threads/" + r.Thread + "/messages", ""},
+		{"ben", "get", "/v1/approval-count", "/v1/approval-count?state=pending,denied", ""},
+		{"ben", "get", "/v1/approval-tally", "/v1/approval-tally?from=2001-01-01T00:00:00Z&to=2001-01-02T00:00:00Z", ""},
 		{"ada", "get", "/v1/runs", "", ""},
 		{"ada", "get", "/v1/runs/{id}", "/v1/runs/" + r.RunID, ""},
 		{"ada", "get", "/v1/runs/{id}/events", "/v1/runs/" + r.RunID + "/events", ""},

@@ -95,6 +95,7 @@ var (
 	errSlow       = errors.New("request came too slowly")
 	errStreams    = errors.New("too many streams and polls at once")
 	errNoVerify   = errors.New("verification is not offered here")
+	errNoCount    = errors.New("nothing is counted here")
 	errAccept     = errors.New("nothing acceptable")
 	errUnexpected = errors.New("unexpected")
 )
@@ -106,7 +107,7 @@ var table = []row{
 	{word: "cross-origin", status: 403, title: "The request comes from another page", errs: []error{access.ErrCrossOrigin}, when: "A session's cookie without its form token, or from a page of another origin."},
 	{word: "forbidden", status: 403, title: "You may not do this", errs: []error{access.ErrForbidden}, when: "No role or scope of the caller's has the route, or not for what he may read."},
 	{word: "not-permitted", status: 403, title: "You may not decide this request", errs: []error{ringi.ErrNotPermitted}, tell: true, when: "Deciders, four eyes, or the tool's own gate."},
-	{word: "not-found", status: 404, title: "Not found", errs: []error{ringi.ErrNotFound, errNoAddress, errNoVerify}, when: "Another's id, another space's and an unknown one alike; an address that is none."},
+	{word: "not-found", status: 404, title: "Not found", errs: []error{ringi.ErrNotFound, errNoAddress, errNoVerify, errNoCount}, when: "Another's id, another space's and an unknown one alike; an address that is none."},
 	{word: "method-not-allowed", status: 405, title: "Method not allowed", errs: []error{errMethod}, when: "The address has other methods; they are in the header Allow."},
 	{word: "not-acceptable", status: 406, title: "Not acceptable", errs: []error{errAccept}, when: "A stream was asked for where there is none."},
 	{word: "too-slow", status: 408, title: "The request came too slowly", errs: []error{errSlow}, when: "The body did not come within 5 s."},
