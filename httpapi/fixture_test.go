@@ -91,6 +91,7 @@ type setting struct {
 	options func(*httpapi.Options)
 	engine  func(*engine.Config)
 	service func(ringi.Service) ringi.Service
+	store   func(*sqlite.Store) ringi.Store
 	idle    bool          // no worker
 	timeout time.Duration // of refund; 0 is a minute
 }
@@ -102,9 +103,13 @@ func newWorld(t testing.TB, set setting) *world {
 	w := &world{t: t, log: &syncBuffer{}, done: make(chan struct{}), token: map[string]string{}, ran: map[string]int{}, limit: cmp.Or(set.timeout, time.Minute)}
 	folder := t.TempDir()
 	work := worker.New(worker.Options{AtOnce: 2})
-	store, err := sqlite.Open(filepath.Join(folder, "runs.db"), sqlite.Options{Woken: work.Wake})
+	file, err := sqlite.Open(filepath.Join(folder, "runs.db"), sqlite.Options{Woken: work.Wake})
 	w.must(err)
-	t.Cleanup(func() { store.Close() })
+	t.Cleanup(func() { file.Close() })
+	store := ringi.Store(file)
+	if set.store != nil {
+		store = set.store(file)
+	}
 	w.db, err = sql.Open("sqlite", "file:"+filepath.Join(folder, "access.db")+"?"+access.SQLiteParams)
 	w.must(err)
 	t.Cleanup(func() { w.db.Close() })
@@ -126,7 +131,7 @@ func newWorld(t testing.TB, set setting) *world {
 	auth, err := access.NewAuthenticator(w.dir, access.AuthOptions{})
 	w.must(err)
 	o := httpapi.Options{Service: w.router, Directory: w.dir, Authenticator: auth, Look: 10 * time.Millisecond, Heartbeat: 300 * time.Millisecond,
-		Logger: slog.New(slog.NewTextHandler(w.log, nil)), Done: w.done, Changed: store.Changed, Verify: func(ctx context.Context, id string) (httpapi.Verification, error) {
+		Logger: slog.New(slog.NewTextHandler(w.log, nil)), Done: w.done, Changed: file.Changed, Verify: func(ctx context.Context, id string) (httpapi.Verification, error) {
 			v, err := w.router.Verify(ctx, id)
 			return httpapi.Verification(v), err
 		}}
