@@ -71,7 +71,7 @@ func TestS31_EveryRefusalIsKeptOnce(t *testing.T) {
 	if !slices.EqualFunc(before.Records, after.Records, func(a, b ringi.Record) bool { return a.Hash == b.Hash }) {
 		t.Error("the run's log has grown")
 	}
-	for range 2000 {
+	for range 1010 {
 		w.do("uma", "POST", base+"take-back", `{}`)
 	}
 	if all, err := store.Attempts(t.Context(), "default", r.RunID); err != nil || len(all) > 1000 {

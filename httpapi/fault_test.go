@@ -155,7 +155,7 @@ func (w *world) insist(who string, q request, answer string, saw func(int)) int 
 // how many calls wait for somebody to say what became of them.
 func (w *world) settledAs(all []request, told map[string][]string) (unknown int) {
 	decided := map[string]string{}
-	open := map[string]bool{}
+	open, waits := map[string]bool{}, map[string]bool{} // calls, and runs in which one is not known
 	for _, run := range slices.Sorted(maps.Keys(runsOf(all))) {
 		for end := time.Now().Add(90 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 			row, err := w.router.Row(w.t.Context(), run)
@@ -177,7 +177,7 @@ func (w *world) settledAs(all []request, told map[string][]string) (unknown int)
 				}
 				decided[b.Request] = b.By.ID + " " + string(b.Answer)
 			case *ringi.OutcomeUnknown:
-				open[b.Call] = true
+				open[b.Call], waits[run] = true, true
 			}
 		}
 	}
@@ -199,6 +199,7 @@ func (w *world) settledAs(all []request, told map[string][]string) (unknown int)
 		switch n := w.ran[q.Call.ID]; {
 		case open[q.Call.ID] && n <= 1:
 			unknown++
+		case waits[q.RunID] && n == 0: // no write starts before it is known
 		case n != want:
 			w.t.Errorf("call %s ran %d times, want %d: %s", q.Call.ID, n, want, decided[q.ID])
 		}
