@@ -43,12 +43,12 @@ type Answer struct {
 }
 
 // Try is the right to answer a call: exactly one of Answer, which is to be sent
-// again, or the duty to end the try with Finish or Abandon.
+// again, or the duty to end the try with Finish, Doubt or Abandon.
 type Try struct {
 	// Answer is what the call was answered before; nil for a new one.
 	Answer *Answer
-	// Again says that an earlier try began and did not end (its process died, or
-	// took longer than [Options.TryAge]): what it did may have been done.
+	// Again says that an earlier try ended in doubt or not at all (its process
+	// died, or took longer than [Options.TryAge]): what it did may have been done.
 	Again bool
 
 	d   *Directory
@@ -181,6 +181,28 @@ func (t *Try) Finish(ctx context.Context, a Answer) error {
 	})
 	if err != nil {
 		return fmt.Errorf("finish call: %w", err)
+	}
+	return nil
+}
+
+// Doubt ends the try without an answer where something may have been done: it is
+// over, and nobody knows more. The next try is told so at once, by its Again.
+func (t *Try) Doubt(ctx context.Context) error {
+	if t.Answer != nil {
+		return nil
+	}
+	err := t.d.change(ctx, func(tx *tx) error {
+		// Not as long ago as an answer is kept: the key stays taken.
+		args := append([]any{tx.now - tx.d.o.TryAge.Microseconds()}, t.key()...)
+		if err := tx.exec(`UPDATE answers SET started_at = ?
+			WHERE space = ? AND principal = ? AND method = ? AND path = ? AND idem_key = ? AND try = ? AND state = ?`,
+			append(args, t.id, inFlight)...); err != nil {
+			return notRecorded(err)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("end call in doubt: %w", err)
 	}
 	return nil
 }

@@ -57,6 +57,39 @@ func TestS25_AnswerIsRepeated(t *testing.T) {
 	}
 }
 
+// S-25: a try that ended in doubt leaves the key taken, and its repeat knows at
+// once that it may be the second; the first cannot answer any more.
+func TestS25_ATryInDoubt(t *testing.T) {
+	h := newHouse(t, Options{})
+	ana := person("local:ana", RoleUser)
+	first := begin(t, h, ana, call("k", "{}"))
+	if err := first.Doubt(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Begin(ctx, ana, call("k", "[]")); !errors.Is(err, ErrReused) {
+		t.Errorf("other body: %v", err)
+	}
+	second := begin(t, h, ana, call("k", "{}"))
+	if !second.Again || second.Answer != nil {
+		t.Fatalf("second try %+v", second)
+	}
+	if _, err := h.Begin(ctx, ana, call("k", "{}")); !errors.Is(err, ErrInFlight) {
+		t.Errorf("while the second runs: %v", err)
+	}
+	if err := errors.Join(first.Finish(ctx, Answer{Status: 500}), first.Doubt(ctx), first.Abandon(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Finish(ctx, Answer{Status: 201}); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Doubt(ctx); err != nil { // it has answered: too late
+		t.Fatal(err)
+	}
+	if a := begin(t, h, ana, call("k", "{}")).Answer; a == nil || a.Status != 201 {
+		t.Errorf("answer %+v", a)
+	}
+}
+
 // S-25: a key is its principal's own, for one method and path; and who lost
 // his rights gets no stored answer.
 func TestS25_KeysAreTheirPrincipalsOwn(t *testing.T) {

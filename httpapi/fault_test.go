@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -131,6 +132,9 @@ func TestServedWithAStoreThatFails(t *testing.T) {
 	wg.Wait()
 	faults := f.heal()
 	unknown := w.settledAs(all, told)
+	if statuses[201]+statuses[200] != len(all) {
+		t.Errorf("answers %v: of %d requests somebody knows nothing of his own decision", statuses, len(all))
+	}
 	if faults < 20 || statuses[500]+statuses[503] == 0 {
 		t.Errorf("%d faults, answers %v: it tried nothing", faults, statuses)
 	}
@@ -143,6 +147,9 @@ func (w *world) insist(who string, q request, answer string, saw func(int)) int 
 	for range 200 {
 		got := w.decide(who, q, `{"answer":"`+answer+`"}`, "Idempotency-Key", key)
 		if saw(got.status); got.status < 500 {
+			if strings.Contains(got.body, "in-flight") {
+				w.t.Errorf("%s: the first try has ended, and its repeat is told otherwise", who)
+			}
 			return got.status
 		}
 		time.Sleep(time.Millisecond)

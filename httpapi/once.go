@@ -14,8 +14,8 @@ import (
 // began and did not end.
 //
 // An answer that refuses is not stored: nothing was done, and a repeat is tried
-// anew. Where something may have been done the key stays taken, and repeats are
-// told so, until the first try is certainly over.
+// anew. Where something may have been done the key stays taken: a repeat is
+// carried out as one that may be the second, once the first is certainly over.
 func (s *server) once(ctx context.Context, w access.Who, v seen, route access.Route, key string, body []byte,
 	do func(again bool) (*answer, error)) (*answer, error) {
 	if key == "" {
@@ -32,7 +32,13 @@ func (s *server) once(ctx context.Context, w access.Who, v seen, route access.Ro
 	after := context.WithoutCancel(ctx)
 	a, err := do(try.Again)
 	if err != nil {
-		if !problemRow(err).unsure && !try.Again {
+		switch unsure := problemRow(err).unsure; {
+		case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded): // not certainly over
+		case unsure || try.Again:
+			if doubt := try.Doubt(after); doubt != nil {
+				s.Logger.Error("end try", "who", w, "error", doubt) // it ends by its age
+			}
+		default:
 			err = errors.Join(err, try.Abandon(after))
 		}
 		return nil, err
