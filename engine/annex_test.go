@@ -78,6 +78,7 @@ func TestAnnex_CallIDs(t *testing.T) {
 	w.says(named("call_7", "pay", `{"n":0}`))
 	e := w.engine()
 	w.cfg.Limits = ringi.Limits{Denied: -1}
+	w.cfg.ThreadRequests = -1
 	res := w.run(e, ringi.RunStart{Thread: "thr_a"})
 	earlier := res.Pending[0]
 	w.decide(e, earlier.Approve(ana))

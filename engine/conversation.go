@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 	"unicode/utf8"
 
 	"github.com/ringi-dev/ringi"
@@ -18,9 +19,10 @@ type conversation struct {
 	anonymous bool            // a user message without an author
 	mark      ringi.DataClass // the highest class of any result
 	denials   denials
-	untrusted bool   // a result came from outside
-	read      bool   // from a thread that was there
-	last      string // its newest ended run
+	asked     []time.Time // when requests were put
+	untrusted bool        // a result came from outside
+	read      bool        // from a thread that was there
+	last      string      // its newest ended run
 }
 
 // denials count a person's denials over a thread.
@@ -79,6 +81,30 @@ func (m *conversation) add(e *Engine, s *state) {
 		}
 	}
 	m.denials.count(s)
+	m.asked = s.askedAt(m.asked)
+}
+
+// askedAt appends when the run put each of its questions: successors of one, and
+// what asks for an outcome, are no further ones.
+func (s *state) askedAt(to []time.Time) []time.Time {
+	for _, r := range s.requests {
+		if !r.outcomeKind() && r.ev.Replaces == "" {
+			to = append(to, r.ev.CreatedAt)
+		}
+	}
+	return to
+}
+
+// askedWithin counts the thread's requests of a span until the run's newest
+// event.
+func (a *activation) askedWithin(span time.Duration) int {
+	n := 0
+	for _, at := range a.s.askedAt(slices.Clip(a.prior.asked)) {
+		if a.s.newest.Sub(at) < span {
+			n++
+		}
+	}
+	return n
 }
 
 // higher returns the more sensitive of two classes; "" is none at all here.

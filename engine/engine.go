@@ -45,6 +45,11 @@ type Config struct {
 	Admit func(ctx context.Context, tx ringi.Ledger, call ringi.CallInfo) error
 	// Agent names the agent in log and inbox.
 	Agent string
+	// AgentRequests is how many requests of the agent may be open at once, over all
+	// of its runs; a call above it is denied, "too_many_requests", and nobody is
+	// asked. Runs that ask in the same moment may go a little beyond. 0 and less
+	// bound nothing.
+	AgentRequests int
 	// Approval is the user's own policy: rungs 1 to 3 of the ladder.
 	Approval ringi.Approval
 	// ContextFunc gives back, at every Run and Resume, what must not be stored.
@@ -139,6 +144,10 @@ type Config struct {
 	Teams map[string][]string
 	// TurnMode is eager in its zero value.
 	TurnMode ringi.TurnMode
+	// ThreadRequests is how many requests a thread may put within an hour; a call
+	// above it is denied, "too_many_requests", and nobody is asked. 0 means 30,
+	// negative bounds nothing.
+	ThreadRequests int
 	// UndeclaredRemote is the rule's word on remote tools that no operator
 	// judged: zero asks a person.
 	UndeclaredRemote ringi.Status
@@ -278,6 +287,9 @@ func (cfg Config) own() Config {
 	cfg.Groups, cfg.HandOver = slices.Clone(cfg.Groups), slices.Clone(cfg.HandOver)
 	cfg.ForbidAnswers, cfg.Observers, cfg.StopWhen = slices.Clone(cfg.ForbidAnswers), slices.Clone(cfg.Observers), slices.Clone(cfg.StopWhen)
 	cfg.Deciders.People, cfg.Deciders.Teams = slices.Clone(cfg.Deciders.People), slices.Clone(cfg.Deciders.Teams)
+	if cfg.ThreadRequests == 0 {
+		cfg.ThreadRequests = 30
+	}
 	cfg.Teams = maps.Clone(cfg.Teams)
 	for team, members := range cfg.Teams {
 		cfg.Teams[team] = slices.Clone(members)

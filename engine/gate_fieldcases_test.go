@@ -466,6 +466,7 @@ func TestGate_F36_ApproveAndDenyAtOnce(t *testing.T) {
 	}
 	l := newLoop(t)
 	l.cfg.Limits = ringi.Limits{ToolCalls: -1, Denied: -1, SameDenied: -1, OpenRequests: -1}
+	l.cfg.ThreadRequests = -1
 	a, b := l.engine(), l.engine()
 	g := l.gate(a)
 	for i := range rounds {

@@ -168,6 +168,7 @@ func TestGate_ADecisionWhileASiblingRuns(t *testing.T) {
 	l := newLoop(t)
 	l.cfg.Limits.ToolCalls = -1
 	l.cfg.Limits.OpenRequests = -1
+	l.cfg.ThreadRequests = -1
 	l.cfg.Limits.Denied = -1
 	l.cfg.Limits.SameDenied = -1
 	e, other := l.engine(), l.engine()

@@ -22,6 +22,7 @@ type judging struct {
 	denials denials
 	counted bool
 	asks    int   // requests that are open or will be
+	put     int   // of them those of this turn
 	values  []any // the decoded inputs of a turn in the making
 }
 
@@ -229,11 +230,34 @@ func (j *judging) mayAsk(ctx context.Context, c *ringi.JudgedCall, tool ringi.To
 		deny(c, ringi.CodeNoDecider, v(ringi.SourceDeciders, "nobody is left who may decide"), "denied, not executed")
 		return
 	}
-	if n := s.start.Limits.OpenRequests; n > 0 && j.asks >= n {
-		deny(c, ringi.CodeTooMany, v(ringi.SourceLimit, "too many open requests"), "denied, not executed")
+	if why := j.tooMany(ctx); why != "" {
+		deny(c, ringi.CodeTooMany, v(ringi.SourceLimit, why), "denied, not executed")
 		return
 	}
-	j.asks++
+	j.asks, j.put = j.asks+1, j.put+1
+}
+
+// tooMany says why nobody is to be asked once more; empty where somebody is. A
+// run, a thread and an agent are counted each, so that a new message, or a new
+// run, is no fresh budget (S-23).
+func (j *judging) tooMany(ctx context.Context) string {
+	if n := j.a.s.start.Limits.OpenRequests; n > 0 && j.asks >= n {
+		return "too many open requests"
+	}
+	cfg := &j.a.e.cfg
+	if n := cfg.ThreadRequests; n > 0 && j.a.askedWithin(time.Hour)+j.put >= n {
+		return fmt.Sprintf("%d requests within an hour of this conversation", n)
+	}
+	if n := cfg.AgentRequests; n > 0 {
+		open, err := j.a.e.store.RequestCount(ctx, ringi.RequestQuery{Space: cfg.Space, Agent: j.a.s.start.Agent}, n)
+		switch {
+		case err != nil:
+			return "the agent's open requests cannot be counted"
+		case open+j.put >= n:
+			return fmt.Sprintf("%d open requests of this agent", n)
+		}
+	}
+	return ""
 }
 
 func (j *judging) deniedBefore() *denials {

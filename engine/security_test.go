@@ -722,6 +722,84 @@ func TestS23_DenyThisToolInThisThread(t *testing.T) {
 	}
 }
 
+// A new message is a new run and no fresh budget: a thread puts thirty requests
+// an hour, however many runs it has; an edited or extended one counts once.
+func TestS23_AThreadAsksThirtyTimesAnHour(t *testing.T) {
+	w := newWorld(t)
+	asked := 0
+	for range 15 {
+		w.says(calls("pay", `{"n":1}`, "pay", `{"n":2}`))
+		res := w.run(w.engine(), ringi.RunStart{Thread: "thr_a"})
+		for _, r := range res.Pending {
+			asked++
+			w.decide(w.engine(), r.Approve(ana))
+		}
+		if len(res.Pending) > 0 {
+			res = w.resume(w.engine(), res.RunID)
+		}
+		wantStatus(t, res, ringi.Completed, 0)
+		w.advance(time.Minute)
+	}
+	if asked != 30 {
+		t.Fatalf("asked %d times", asked)
+	}
+	w.says(calls("pay", `{"n":1}`))
+	res := w.run(w.engine(), ringi.RunStart{Thread: "thr_a"})
+	wantStatus(t, res, ringi.Completed, 0)
+	if len(res.Results) != 1 || res.Results[0].Code != ringi.CodeTooMany {
+		t.Fatalf("results %+v", res.Results)
+	}
+	w.says(calls("pay", `{"n":1}`))
+	if res = w.run(w.engine(), ringi.RunStart{Thread: "thr_b"}); len(res.Pending) != 1 {
+		t.Errorf("another thread: %+v", res)
+	}
+	w.advance(45 * time.Minute) // the first of the thirty are an hour old
+	w.says(calls("pay", `{"n":1}`, "pay", `{"n":2}`, "pay", `{"n":3}`))
+	if res = w.run(w.engine(), ringi.RunStart{Thread: "thr_a"}); len(res.Pending) != 2 {
+		t.Errorf("an hour later %d are asked", len(res.Pending))
+	}
+	w.cfg.ThreadRequests = -1
+	for i := range 40 {
+		w.says(calls("pay", `{"n":1}`))
+		res := w.run(w.engine(), ringi.RunStart{Thread: "thr_c"})
+		if len(res.Pending) != 1 {
+			t.Fatalf("without a bound, number %d: %+v", i, res)
+		}
+		w.decide(w.engine(), res.Pending[0].Approve(ana))
+		w.resume(w.engine(), res.RunID)
+	}
+}
+
+// An agent's open requests are bounded over all of its runs, where the operator
+// says so.
+func TestS23_AnAgentHasSoManyOpenRequests(t *testing.T) {
+	w := newWorld(t)
+	w.cfg.Agent, w.cfg.AgentRequests = "shop", 3
+	w.says(calls("pay", `{"n":1}`, "pay", `{"n":2}`))
+	first := w.run(w.engine(), ringi.RunStart{Thread: "thr_a"})
+	wantStatus(t, first, ringi.WaitingForApproval, 2)
+	w.says(calls("pay", `{"n":1}`, "pay", `{"n":2}`))
+	second := w.run(w.engine(), ringi.RunStart{Thread: "thr_b"})
+	wantStatus(t, second, ringi.WaitingForApproval, 1)
+	w.says(calls("pay", `{"n":1}`))
+	third := w.run(w.engine(), ringi.RunStart{Thread: "thr_c"})
+	wantStatus(t, third, ringi.Completed, 0)
+	if third.Results[0].Code != ringi.CodeTooMany {
+		t.Errorf("results %+v", third.Results)
+	}
+	w.cfg.Agent = "other"
+	w.says(calls("pay", `{"n":1}`))
+	if res := w.run(w.engine(), ringi.RunStart{Thread: "thr_d"}); len(res.Pending) != 1 {
+		t.Errorf("another agent: %+v", res)
+	}
+	w.decide(w.engine(), first.Pending[0].Deny(ana, "no"))
+	w.cfg.Agent = "shop"
+	w.says(calls("pay", `{"n":1}`))
+	if res := w.run(w.engine(), ringi.RunStart{Thread: "thr_e"}); len(res.Pending) != 1 {
+		t.Errorf("after one was decided: %+v", res)
+	}
+}
+
 func TestS23_TenThousandCallsInATurn(t *testing.T) {
 	w := newWorld(t)
 	turn := &ringi.ModelTurn{}

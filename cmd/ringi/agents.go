@@ -180,8 +180,9 @@ func newAgentEngine(c agentConfig, g ground, p *parts, system string, disabled [
 		Registry: p.registry, Model: p.model, ContextFunc: p.context, Disabled: disabled, Live: g.feed.Publish, ForeignTools: c.Tools.Foreign,
 		Zone: ringi.TrustZone(c.Zone), Limits: c.Limits.limits(), Lease: serverLease,
 		RuleFloor: true, RequireApproval: c.RequireApproval,
-		Deciders: ringi.Deciders{People: c.Deciders.People, Teams: c.Deciders.Teams},
-		Expiry:   c.Expiry.orNever(), UseBy: c.UseBy.d, HandOver: c.handOver(),
+		Deciders:       ringi.Deciders{People: c.Deciders.People, Teams: c.Deciders.Teams},
+		ThreadRequests: int(c.Limits.ThreadAsks), AgentRequests: int(c.Limits.AgentAsks),
+		Expiry: c.Expiry.orNever(), UseBy: c.UseBy.d, HandOver: c.handOver(),
 	}
 	if c.FourEyes != "off" {
 		cfg.FourEyes = engine.FourEyes(c.FourEyes)

@@ -52,6 +52,8 @@ type limitsConfig struct {
 	InputDepth   whole    `yaml:"input_depth"`
 	ResultBytes  whole    `yaml:"result_bytes"`
 	OpenRequests whole    `yaml:"open_requests"`
+	ThreadAsks   whole    `yaml:"thread_requests"`
+	AgentAsks    whole    `yaml:"agent_requests"`
 	SameDenied   whole    `yaml:"same_denied"`
 	Denied       whole    `yaml:"denied"`
 	Attempts     whole    `yaml:"attempts"`
@@ -94,6 +96,8 @@ var agentKeys = slices.Concat([]agentKey{
 	{"limits.input_depth", "64", "depth of a call's input"},
 	{"limits.result_bytes", "1048576", "bytes of a result; the rest is cut and marked"},
 	{"limits.open_requests", "20", "requests that wait at once in a run"},
+	{"limits.thread_requests", "30", "requests of a thread within an hour; a call above it is denied, and nobody is asked"},
+	{"limits.agent_requests", "none", "requests that wait at once in all runs of the agent; a call above it is denied, and nobody is asked"},
 	{"limits.same_denied", "3", "denials of the same call, until it is not asked again"},
 	{"limits.denied", "10", "denials by people in a thread, until the run ends"},
 	{"limits.attempts", "3", "attempts without progress, until the run is given up"},

@@ -244,7 +244,7 @@ func (e *env) newPlayer(f replayFlags, rec *recording, store ringi.Store, reg *r
 	}
 	eng, err := engine.New(engine.Config{
 		Agent: "replay", Registry: reg, Store: store, Space: e.space, TurnMode: ringi.TurnMode(f.turn),
-		Model: newScriptModel(rec.scripts, f.join), Lease: f.lease, Expiry: -1, Limits: noLimits(),
+		Model: newScriptModel(rec.scripts, f.join), Lease: f.lease, Expiry: -1, Limits: noLimits(), ThreadRequests: -1,
 		Keyring: keys, Logger: slog.New(&tellHandler{e: e}),
 	})
 	if err != nil {
