@@ -95,7 +95,7 @@ func newRootCommand(e *env) *cobra.Command {
 		newApproveCommand(e), newDenyCommand(e), newEditCommand(e), newFillCommand(e), newRespondCommand(e),
 		newOutcomeCommand(e), newTakeBackCommand(e), newCancelCommand(e),
 		newWithdrawCommand(e), newReassignCommand(e), newExtendCommand(e), newRunsCommand(e),
-		newVerifyCommand(e), newStoreCommand(e), newKeysCommand(e), newClockCommand(e), newReplayCommand(e), newToolsCommand(e),
+		newVerifyCommand(e), newDoctorCommand(e), newStoreCommand(e), newKeysCommand(e), newClockCommand(e), newReplayCommand(e), newToolsCommand(e),
 		newServeCommand(e), newDemoCommand(e), newRunCommand(e), newChatCommand(e), newUserCommand(e), newTokenCommand(e), newNotifyCommand(e), newTeamCommand(e), newWebhooksCommand(e),
 	)
 	root.SetHelpCommand(newHelpCommand())
