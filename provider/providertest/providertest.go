@@ -5,8 +5,8 @@
 //
 // A provider brings a [Vendor]: how its model is made, how the vendor writes an
 // answer, and how a request body is read. The bodies that it sends are kept in
-// testdata/*.golden.json, to be checked by hand against the vendor's reference;
-// "go test -update" writes them anew. Where the environment has a key the same
+// testdata/*.golden.json, and are held to the types that each vendor publishes for
+// TypeScript; "go test -update" writes them anew. Where the environment has a key the same
 // suite talks to the real vendor too.
 package providertest
 
