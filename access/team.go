@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 )
 
@@ -69,6 +70,21 @@ func (d *Directory) RemoveTeam(ctx context.Context, by Who, id string) error {
 		return fmt.Errorf("remove team %q: %w", id, err)
 	}
 	return nil
+}
+
+// TeamsOf returns the teams of a user: it makes a Directory [ringi.Members]. A
+// disabled user is in none.
+func (d *Directory) TeamsOf(ctx context.Context, id string) (teams []string, known bool, err error) {
+	u, err := d.User(ctx, id)
+	switch {
+	case errors.Is(err, ErrHidden):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, err
+	case u.Disabled:
+		return nil, true, nil
+	}
+	return u.Teams, true, nil
 }
 
 // Teams lists all teams by id, with those of their members who are enabled.

@@ -102,6 +102,10 @@ type Config struct {
 	// Model is asked at every step. An engine without one decides, cancels and
 	// reads, but does not run.
 	Model ringi.Model
+	// Members knows who is in which team: where deciders are named by team, its
+	// word counts for everybody whom it knows, when an answer is given and again
+	// before it is spent. nil goes by Principal.Teams as it came, and by Teams.
+	Members ringi.Members
 	// NewID makes ids of threads and runs; nil is ringi.NewID.
 	NewID func(prefix string, now time.Time) string
 	// Now is the clock of the memory store that a nil Store means. A given

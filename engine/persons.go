@@ -10,7 +10,7 @@ import (
 )
 
 // mayDecide is policy's word on who may give an answer, with four eyes meant
-// for people where the engine knows them.
+// for people, and teams as they are now, where the engine knows them.
 //
 // Errors: those of policy.MayDecide, and another where it cannot be told now
 // who is who: then nobody approves.
@@ -25,7 +25,26 @@ func (e *Engine) mayDecide(ctx context.Context, rule policy.DecideRule, by ringi
 			return fmt.Errorf("decide: %w", err)
 		}
 	}
+	by, err := e.inTeams(ctx, rule.Deciders, by)
+	if err != nil {
+		return fmt.Errorf("decide: %w", err)
+	}
 	return policy.MayDecide(rule, by, answer, proposedBy)
+}
+
+// inTeams is a person with the teams that he is in now, where they count.
+func (e *Engine) inTeams(ctx context.Context, deciders ringi.Deciders, by ringi.Principal) (ringi.Principal, error) {
+	if e.cfg.Members == nil || by.Kind != ringi.Person || len(deciders.Teams) == 0 || slices.Contains(deciders.People, by.ID) {
+		return by, nil
+	}
+	teams, known, err := e.cfg.Members.TeamsOf(ctx, by.ID)
+	if err != nil {
+		return by, fmt.Errorf("find teams: %w", err)
+	}
+	if known {
+		by.Teams = teams
+	}
+	return by, nil
 }
 
 // noDecider reports whether nobody is left who may approve. Where it cannot be

@@ -46,7 +46,7 @@ func Route(engines ...*Engine) (*Router, error) {
 	slices.Sort(r.names)
 	var err error
 	r.bare, err = New(Config{Store: first.Store, Space: first.Space, Keyring: first.Keyring, Logger: first.Logger, ReadOnly: first.ReadOnly,
-		Expiry: first.Expiry, UseBy: first.UseBy, Lease: first.Lease, Persons: first.Persons})
+		Expiry: first.Expiry, UseBy: first.UseBy, Lease: first.Lease, Persons: first.Persons, Members: first.Members})
 	if err != nil {
 		return nil, fmt.Errorf("route agents: %w", err)
 	}

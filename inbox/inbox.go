@@ -22,8 +22,9 @@ type Options struct {
 	// Service is what is shown and settled: engine.Router, or a client.
 	Service ringi.Service
 	// Directory knows people and teams, Authenticator who sends a request. The
-	// inbox takes sessions alone: a token is refused. Where four eyes hold, give the
-	// directory to the engine too, as engine.Config.Persons.
+	// inbox takes sessions alone: a token is refused. Give the directory to the
+	// engine too, as engine.Config.Persons and Members: four eyes then count
+	// people, and a decider's teams are the directory's.
 	Directory     *access.Directory
 	Authenticator *access.Authenticator
 	// Provider logs people in, beside login links; nil: links alone. NoLinks says

@@ -33,6 +33,8 @@ type ground struct {
 	log    *slog.Logger
 	// persons knows who stands behind a login; nil compares ids.
 	persons ringi.Persons
+	// members knows who is in which team; nil believes what a login says.
+	members ringi.Members
 	feed    *live.Feed // of the runs that this process drives
 }
 
@@ -176,7 +178,7 @@ func (p *parts) leave(names []string) ([]string, error) {
 
 func newAgentEngine(c agentConfig, g ground, p *parts, system string, disabled []string) (*engine.Engine, error) {
 	cfg := engine.Config{
-		Agent: c.Name, System: system, Groups: c.Groups, Store: g.store, Keyring: g.keys, Logger: g.log.With("agent", c.Name), Persons: g.persons,
+		Agent: c.Name, System: system, Groups: c.Groups, Store: g.store, Keyring: g.keys, Logger: g.log.With("agent", c.Name), Persons: g.persons, Members: g.members,
 		Registry: p.registry, Model: p.model, ContextFunc: p.context, Disabled: disabled, Live: g.feed.Publish, ForeignTools: c.Tools.Foreign,
 		Zone: ringi.TrustZone(c.Zone), Limits: c.Limits.limits(), Lease: serverLease,
 		RuleFloor: true, RequireApproval: c.RequireApproval,

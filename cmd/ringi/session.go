@@ -117,7 +117,7 @@ func (e *env) session(ctx context.Context, readOnly bool) (*session, error) {
 		Logger: slog.New(&tellHandler{e: e}),
 	}
 	if people != nil {
-		cfg.Persons = people.Directory
+		cfg.Persons, cfg.Members = people.Directory, people.Directory
 	}
 	if s.engine, err = engine.New(cfg); err != nil {
 		s.close()

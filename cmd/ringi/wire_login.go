@@ -79,7 +79,7 @@ func (e *env) openPeople(ctx context.Context, s *server) (err error) {
 	if s.people, err = openDirectory(ctx, s.accessPath, s.config.accessOptions()); err != nil {
 		return err
 	}
-	s.persons = s.people.Directory
+	s.persons, s.members = s.people.Directory, s.people.Directory
 	joined, err := json.Marshal(s.config.Login.SamePerson)
 	if err != nil {
 		return fmt.Errorf("encode same_person: %w", err)
