@@ -13,18 +13,39 @@ import (
 	"github.com/ringi-dev/ringi/provider/providertest"
 )
 
+func over(rt http.RoundTripper) ringi.Model {
+	return anthropic.New("m", &anthropic.Options{BaseURL: "http://fake", Transport: rt})
+}
+
 // Whatever a server sends is a turn or an error, one of them and once; every call
-// of a turn has a name; and what a turn keeps can be sent back.
+// of a turn has a name; a cut gives no call that the whole does not have; and what
+// a turn keeps can be sent back.
 func FuzzStream(f *testing.F) {
 	a := providertest.Answer{N: 1, Text: "I pay.", Reasoning: "Due.", Fragment: 3, Calls: []ringi.ToolCall{{ModelID: "a", Tool: "pay", Input: `{"n":1}`}, {ModelID: "", Tool: "look", Input: `{}`}}}
-	f.Add(strings.Join(frames(a), ""))
+	f.Add(strings.Join(frames(a), ""), uint(500))
 	a.Finish = ringi.FinishLength
-	f.Add(strings.Join(frames(a), ""))
-	f.Add(strings.Join(frames(providertest.Answer{Refusal: "No."}), ""))
-	f.Add(started(0, `{"type":"redacted_thinking","data":"x"}`) + stopped(0) + started(1, strings.Replace(call, "{}", `{"n":1}`, 1)) + stopped(1) + ended("tool_use"))
-	f.Add(started(-1, `null`) + event("message_delta", `,"delta":null,"usage":null`) + event("message_stop", ""))
-	f.Add("data: {\"type\":\"error\",\"error\":null}\n\n")
-	f.Fuzz(holds)
+	f.Add(strings.Join(frames(a), ""), uint(500))
+	f.Add(strings.Join(frames(providertest.Answer{Refusal: "No."}), ""), uint(500))
+	f.Add(started(0, `{"type":"redacted_thinking","data":"x"}`)+stopped(0)+started(1, strings.Replace(call, "{}", `{"n":1}`, 1))+stopped(1)+ended("tool_use"), uint(500))
+	f.Add(started(-1, `null`)+event("message_delta", `,"delta":null,"usage":null`)+event("message_stop", ""), uint(500))
+	f.Add("data: {\"type\":\"error\",\"error\":null}\n\n", uint(500))
+	for _, fault := range streamFaults() {
+		f.Add(strings.Join(fault.Frames, ""), uint(300))
+	}
+	f.Fuzz(func(t *testing.T, stream string, cut uint) {
+		providertest.HoldStream(t, over, stream, cut)
+		holds(t, stream)
+	})
+}
+
+// Whatever stands in an error's body is one error with a class.
+func FuzzFault(f *testing.F) {
+	for _, fault := range faults() {
+		f.Add(fault.Status, fault.Header["Retry-After"], fault.Body)
+	}
+	f.Fuzz(func(t *testing.T, status int, retryAfter, body string) {
+		providertest.HoldFault(t, over, status, retryAfter, body)
+	})
 }
 
 // The same of streams with a few bytes changed, for every run of the tests: the
@@ -57,6 +78,7 @@ func TestBentStreams(t *testing.T) {
 				bent = slices.Clone(whole)
 			}
 		}
+		providertest.HoldStream(t, over, strings.Join(bent, ""), rng.Uint())
 		holds(t, strings.Join(bent, ""))
 		if t.Failed() {
 			t.Fatalf("stream %q", strings.Join(bent, ""))
@@ -64,6 +86,7 @@ func TestBentStreams(t *testing.T) {
 	}
 }
 
+// holds: what a turn keeps can be sent back.
 func holds(t *testing.T, stream string) {
 	var body []byte
 	m := anthropic.New("m", &anthropic.Options{BaseURL: "http://fake", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
@@ -74,22 +97,10 @@ func holds(t *testing.T, stream string) {
 		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: readCloser{strings.NewReader(stream)}, Request: r}, nil
 	})})
 	var turn *ringi.ModelTurn
-	faults := 0
-	for ev, err := range m.Generate(t.Context(), asks("go")) {
-		switch {
-		case err != nil:
-			faults++
-			if _, ok := ringi.ModelErrorOf(err); !ok {
-				t.Errorf("error without a class: %v", err)
-			}
-		case turn != nil || faults > 0:
-			t.Errorf("an event behind the end: %+v", ev)
-		case ev.Turn != nil:
+	for ev := range m.Generate(t.Context(), asks("go")) {
+		if ev.Turn != nil {
 			turn = ev.Turn
 		}
-	}
-	if (turn != nil) == (faults > 0) || faults > 1 {
-		t.Fatalf("turn %+v and %d errors", turn, faults)
 	}
 	if turn == nil {
 		return
@@ -97,9 +108,6 @@ func holds(t *testing.T, stream string) {
 	msgs := []ringi.Message{ringi.User("Pay."), {Role: ringi.RoleAssistant, Text: turn.Text, Calls: turn.Calls, Opaque: turn.Opaque}}
 	var results ringi.Message
 	for _, c := range turn.Calls {
-		if c.Tool == "" {
-			t.Errorf("a call without a name: %+v", turn)
-		}
 		results.Results = append(results.Results, ringi.ToolResult{ModelID: c.ModelID, Tool: c.Tool, Output: "x"})
 	}
 	if results.Role = ringi.RoleTool; len(turn.Calls) > 0 {

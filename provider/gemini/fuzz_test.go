@@ -10,46 +10,37 @@ import (
 	"github.com/ringi-dev/ringi/provider/providertest"
 )
 
-// Whatever a server sends is a turn or an error, one of them and once, every call
-// of a turn has a name, and a turn with calls ends well only where the stream says
-// that it did.
+func model(rt http.RoundTripper) ringi.Model {
+	return gemini.New("m", &gemini.Options{BaseURL: "http://fake", Transport: rt})
+}
+
+// Whatever a server sends is a turn or an error, one of them and once; a cut gives
+// no call that the whole does not have; and a turn ends well only where the stream
+// says that it did.
 func FuzzStream(f *testing.F) {
 	a := providertest.Answer{N: 1, Text: "I pay.", Reasoning: "Due.", Fragment: 3, Calls: []ringi.ToolCall{{ModelID: "a", Tool: "pay", Input: `{"n":1}`}, {ModelID: "", Tool: "look", Input: `{}`}}}
-	f.Add(strings.Join(frames(a, true), ""))
-	f.Add("data: {\"candidates\":[{\"index\":-1,\"finishReason\":\"STOP\"}]}\n\n")
-	f.Add("data: {\"candidates\":[{\"content\":{\"parts\":[null,{},7]},\"finishReason\":\"STOP\"}]}\n\n")
-	f.Add("data: {\"candidates\":null,\"promptFeedback\":{\"blockReason\":\"x\"}}\n\n{\"error\":{}}")
+	f.Add(strings.Join(frames(a, true), ""), uint(700))
+	f.Add(strings.Join(frames(a, false), ""), uint(300))
+	f.Add("data: {\"candidates\":[{\"index\":-1,\"finishReason\":\"STOP\"}]}\n\n", uint(9))
+	f.Add("data: {\"candidates\":[{\"content\":{\"parts\":[null,{},7]},\"finishReason\":\"STOP\"}]}\n\n", uint(9))
+	f.Add("data: {\"candidates\":null,\"promptFeedback\":{\"blockReason\":\"x\"}}\n\n{\"error\":{}}", uint(9))
 	for _, fault := range streamFaults() {
-		f.Add(strings.Join(fault.Frames, ""))
+		f.Add(strings.Join(fault.Frames, ""), uint(50))
 	}
-	f.Fuzz(func(t *testing.T, stream string) {
-		m := gemini.New("m", &gemini.Options{BaseURL: "http://fake", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: readCloser{strings.NewReader(stream)}, Request: r}, nil
-		})})
-		turns, faults := 0, 0
-		for ev, err := range m.Generate(t.Context(), asks("go")) {
-			switch {
-			case err != nil:
-				faults++
-				if _, ok := ringi.ModelErrorOf(err); !ok {
-					t.Errorf("error without a class: %v", err)
-				}
-			case turns+faults > 0:
-				t.Errorf("an event behind the end: %+v", ev)
-			case ev.Turn != nil:
-				turns++
-				for _, c := range ev.Turn.Calls {
-					if c.Tool == "" {
-						t.Errorf("a call without a name: %+v", ev.Turn)
-					}
-				}
-				if ev.Turn.Finish.Clean() && !strings.Contains(stream, "STOP") && !strings.Contains(stream, `\u`) {
-					t.Errorf("a clean end of %q", stream)
-				}
-			}
+	f.Fuzz(func(t *testing.T, stream string, cut uint) {
+		turn := providertest.HoldStream(t, model, stream, cut)
+		if turn != nil && turn.Finish.Clean() && !strings.Contains(stream, "STOP") && !strings.Contains(stream, `\u`) {
+			t.Errorf("a clean end of %q", stream)
 		}
-		if turns+faults != 1 {
-			t.Errorf("%d turns and %d errors", turns, faults)
-		}
+	})
+}
+
+// Whatever stands in an error's body is one error with a class.
+func FuzzFault(f *testing.F) {
+	for _, fault := range faults() {
+		f.Add(fault.Status, fault.Header["Retry-After"], fault.Body)
+	}
+	f.Fuzz(func(t *testing.T, status int, retryAfter, body string) {
+		providertest.HoldFault(t, model, status, retryAfter, body)
 	})
 }

@@ -10,44 +10,43 @@ import (
 	"github.com/ringi-dev/ringi/provider/providertest"
 )
 
-// Whatever a server sends is a turn or an error, one of them and once, and every
-// call of a turn has a name.
+func over(chat bool) func(http.RoundTripper) ringi.Model {
+	api := openai.Responses
+	if chat {
+		api = openai.Chat
+	}
+	return func(rt http.RoundTripper) ringi.Model {
+		return openai.New("m", &openai.Options{API: api, BaseURL: "http://fake", Transport: rt})
+	}
+}
+
+// Whatever a server sends is a turn or an error, one of them and once; a cut gives
+// no call that the whole does not have.
 func FuzzStream(f *testing.F) {
 	a := providertest.Answer{N: 1, Text: "I pay.", Reasoning: "Due.", Fragment: 3, Calls: []ringi.ToolCall{{ModelID: "a", Tool: "pay", Input: `{"n":1}`}, {ModelID: "", Tool: "look", Input: `{}`}}}
-	f.Add(strings.Join(chatFrames(a), ""), true)
-	f.Add(strings.Join(responseFrames(a), ""), false)
-	f.Add("data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":-1}]},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n", true)
-	f.Add("data: {\"type\":\"response.completed\",\"response\":null}\n\n", false)
-	f.Add("data: {\"type\":\"response.output_item.done\",\"item\":null}\n\n", false)
-	f.Fuzz(func(t *testing.T, stream string, chat bool) {
-		api := openai.Responses
-		if chat {
-			api = openai.Chat
-		}
-		m := openai.New("m", &openai.Options{API: api, BaseURL: "http://fake", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: readCloser{strings.NewReader(stream)}, Request: r}, nil
-		})})
-		turns, faults := 0, 0
-		for ev, err := range m.Generate(t.Context(), asks("go")) {
-			switch {
-			case err != nil:
-				faults++
-				if _, ok := ringi.ModelErrorOf(err); !ok {
-					t.Errorf("error without a class: %v", err)
-				}
-			case turns+faults > 0:
-				t.Errorf("an event behind the end: %+v", ev)
-			case ev.Turn != nil:
-				turns++
-				for _, c := range ev.Turn.Calls {
-					if c.Tool == "" {
-						t.Errorf("a call without a name: %+v", ev.Turn)
-					}
-				}
-			}
-		}
-		if turns+faults != 1 {
-			t.Errorf("%d turns and %d errors", turns, faults)
-		}
+	f.Add(strings.Join(chatFrames(a), ""), true, uint(700))
+	f.Add(strings.Join(responseFrames(a), ""), false, uint(900))
+	a.Finish = ringi.FinishLength
+	f.Add(strings.Join(chatFrames(a), ""), true, uint(1<<12))
+	f.Add(strings.Join(responseFrames(a), ""), false, uint(1<<12))
+	f.Add("data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":-1}]},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n", true, uint(90))
+	f.Add("data: {\"type\":\"response.completed\",\"response\":null}\n\n", false, uint(9))
+	f.Add("data: {\"type\":\"response.output_item.done\",\"item\":null}\n\n", false, uint(9))
+	for _, fault := range responseFaults() {
+		f.Add(strings.Join(fault.Frames, ""), false, uint(50))
+	}
+	f.Fuzz(func(t *testing.T, stream string, chat bool, cut uint) {
+		providertest.HoldStream(t, over(chat), stream, cut)
+	})
+}
+
+// Whatever stands in an error's body is one error with a class.
+func FuzzFault(f *testing.F) {
+	for _, fault := range chatFaults() {
+		f.Add(fault.Status, fault.Header["Retry-After"], fault.Body)
+	}
+	f.Fuzz(func(t *testing.T, status int, retryAfter, body string) {
+		providertest.HoldFault(t, over(true), status, retryAfter, body)
+		providertest.HoldFault(t, over(false), status, retryAfter, body)
 	})
 }
