@@ -46,6 +46,9 @@ func (t Tool) Digest() (string, error) {
 	add(remote.Identity)
 	add(annotations)
 	add(string(t.DataClass))
+	if t.PreviewClass != "" { // a definition without one keeps its digest
+		add(string(t.PreviewClass))
+	}
 	for _, fact := range []bool{t.Remote != nil, t.External, t.AdminOnly, t.AllowEdit, t.AllowRespond} {
 		b = append(fmt.Append(b, fact), ',')
 	}

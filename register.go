@@ -82,6 +82,8 @@ func checkWords(t Tool, strict bool) error {
 		return fmt.Errorf("effect is undeclared: declare %s, %s or %s", ReadOnly, IdempotentWrite, NonIdempotentWrite)
 	case !t.DataClass.Known():
 		return fmt.Errorf("unknown data class %q", t.DataClass)
+	case !t.PreviewClass.Known():
+		return fmt.Errorf("unknown data class of the preview %q", t.PreviewClass)
 	case t.Timeout < 0:
 		return fmt.Errorf("timeout %v is negative", t.Timeout)
 	case slices.Contains(t.Deciders.People, "") || slices.Contains(t.Deciders.Teams, ""):

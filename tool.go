@@ -180,6 +180,10 @@ type Tool struct {
 	// Group is the tool's group; the zero value belongs to every run.
 	Group     string    `json:"group,omitempty"`
 	DataClass DataClass `json:"data_class,omitempty"`
+	// PreviewClass is the class of what the Preview hook shows, where it is not
+	// the tool's: a preview may quote more than the call returns. The zero value
+	// is DataClass.
+	PreviewClass DataClass `json:"preview_class,omitempty"`
 	// InputRequired is a closed JSON Schema of what a person supplies before
 	// the tool runs. The model is offered InputSchema without those keys, and
 	// learns which of them a person supplied, never the values: they may be
@@ -200,6 +204,15 @@ type Tool struct {
 	Remote *Remote `json:"remote,omitempty"`
 	// External is set by [Registry.AddExternal]: somebody else runs the tool.
 	External bool `json:"external,omitempty"`
+}
+
+// PreviewData is the class of the tool's previews; undeclared ranks as the most
+// sensitive.
+func (t Tool) PreviewData() DataClass {
+	if t.PreviewClass != "" {
+		return t.PreviewClass
+	}
+	return t.DataClass
 }
 
 // RunEffect is how the tool is run: a remote tool, and one whose effect is

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -57,6 +58,10 @@ type Options struct {
 	TryAge time.Duration
 	// PresenceAge is how long a look counts; 0 means 30 seconds.
 	PresenceAge time.Duration
+	// Previews are, by role, the most sensitive data class of a preview that the
+	// role is shown (S-17); roles add up. nil: each role is shown all. With any,
+	// a role without an entry is shown no preview.
+	Previews map[Role]ringi.DataClass
 	// SamePerson joins logins: each list holds the ids of one person. See
 	// [Directory.Persons].
 	SamePerson [][]string
@@ -87,6 +92,11 @@ func (o Options) check() error {
 	for _, age := range []time.Duration{o.TokenAge, o.SessionIdle, o.SessionAge, o.LinkAge, o.AnswerAge, o.TryAge, o.PresenceAge} {
 		if age < 0 {
 			return fmt.Errorf("%w: an age below zero", ErrInvalid)
+		}
+	}
+	for role, class := range o.Previews {
+		if !slices.Contains(Roles(), role) || class == "" || !class.Known() {
+			return fmt.Errorf("%w: previews of class %q for role %q", ErrInvalid, class, role)
 		}
 	}
 	for _, ids := range o.SamePerson {

@@ -340,7 +340,7 @@ func (d *Directory) speaker(ctx context.Context, t Token) (Who, error) {
 	}
 	if t.Kind != PersonToken {
 		w = Who{Principal: ringi.Principal{ID: ClientID(t.Name), Name: t.Name, Kind: ringi.ServiceAccount, Auth: AuthToken + ":" + t.ID, Owner: t.Owner},
-			Roles: []Role{RoleAgent}, Space: d.o.Space, Owner: t.Owner}
+			Roles: []Role{RoleAgent}, Space: d.o.Space, Owner: t.Owner, previews: d.o.Previews}
 	}
 	w.TokenID, w.Scopes, w.Agents = t.ID, t.Scopes, t.Agents
 	w.Principal.Admin = w.Principal.Admin && w.hasScope(ScopeManage)

@@ -269,6 +269,6 @@ func (d *Directory) enter(ctx context.Context, id, auth string) (Who, error) {
 	}
 	return Who{
 		Principal: ringi.Principal{ID: u.ID, Name: u.Name, Kind: ringi.Person, Admin: slices.Contains(u.Roles, RoleAdmin), Teams: u.Teams, Auth: auth},
-		Roles:     u.Roles, Space: d.o.Space, Payloads: u.Payloads, Clients: clients,
+		Roles:     u.Roles, Space: d.o.Space, Payloads: u.Payloads, Clients: clients, previews: d.o.Previews,
 	}, nil
 }

@@ -46,6 +46,8 @@ type Who struct {
 	// does, and always for a person.
 	Owner string
 
+	previews map[Role]ringi.DataClass // Options.Previews
+
 	session string // the hash under which the session is kept
 	csrf    string
 }

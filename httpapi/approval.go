@@ -53,7 +53,7 @@ func shown(tag string) string {
 
 // show is a request as its reader sees it.
 func (s *server) show(ctx context.Context, v seen, r ringi.ApprovalRequest) sight.Request {
-	return v.sight.Request(r, s.reason(ctx, v, r))
+	return v.show(r, s.reason(ctx, v, r))
 }
 
 // reason is what a decider wrote for the model; it stands in the log alone.
@@ -226,7 +226,7 @@ func (s *server) listed(ctx context.Context, w access.Who, in *listInput, r ring
 	if access.May(w, access.ApprovalsRead, v.owner) != nil || in.Agent != "" && v.agent != in.Agent {
 		return sight.Request{}, false
 	}
-	out := v.sight.Request(r, "")
+	out := v.show(r, "")
 	if v.sight < sight.Full {
 		if in.For != "" || len(in.Teams) > 0 || in.By != "" && in.By != w.Principal.ID {
 			return sight.Request{}, false
@@ -339,11 +339,14 @@ func (s *server) mayDecide(ctx context.Context, w access.Who, v seen, r ringi.Ap
 	if match == "" || match == "*" {
 		return errNoMatch
 	}
-	if err := matches(match, v.sight.Request(r, "")); err != nil {
+	if err := matches(match, v.show(r, "")); err != nil {
 		return err
 	}
 	if strings.Contains(string(b.Input), mask.Mark) {
 		return &ringi.InputError{Tool: r.Call.Tool, Code: ringi.CodeInvalidInput, Err: errors.New("the input holds a masked value: write the value itself")}
+	}
+	if b.Answer != string(ringi.Deny) && sight.Blind(r, v.previews) {
+		return fmt.Errorf("%w: the preview is of a data class that your roles are not shown: you may deny", ringi.ErrNotPermitted)
 	}
 	return s.fourEyes(ctx, w, r, ringi.Answer(b.Answer))
 }
@@ -529,7 +532,7 @@ func (s *server) move(ctx context.Context, w access.Who, id string, route access
 		return nil, s.refused(ctx, w, id, what, err)
 	}
 	if match != "" && match != "*" {
-		if err := matches(match, v.sight.Request(r, "")); err != nil {
+		if err := matches(match, v.show(r, "")); err != nil {
 			return nil, s.refused(ctx, w, id, what, err)
 		}
 	}

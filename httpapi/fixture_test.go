@@ -92,6 +92,7 @@ type setting struct {
 	engine  func(*engine.Config)
 	service func(ringi.Service) ringi.Service
 	store   func(*sqlite.Store) ringi.Store
+	people  access.Options
 	idle    bool          // no worker
 	timeout time.Duration // of refund; 0 is a minute
 }
@@ -113,7 +114,7 @@ func newWorld(t testing.TB, set setting) *world {
 	w.db, err = sql.Open("sqlite", "file:"+filepath.Join(folder, "access.db")+"?"+access.SQLiteParams)
 	w.must(err)
 	t.Cleanup(func() { w.db.Close() })
-	w.dir, err = access.Open(t.Context(), w.db, access.Options{})
+	w.dir, err = access.Open(t.Context(), w.db, set.people)
 	w.must(err)
 	var engines []*engine.Engine
 	for _, agent := range []string{"shop", "other"} {

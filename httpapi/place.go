@@ -97,6 +97,13 @@ type seen struct {
 	place
 	owner access.Owner
 	sight sight.Sight
+	// previews says which previews he is shown; nil: none.
+	previews sight.Previews
+}
+
+// show is a request as he sees it.
+func (v seen) show(r ringi.ApprovalRequest, reason string) sight.Request {
+	return v.sight.Request(r, v.previews, reason)
 }
 
 // run finds a run that w may use a route on; any of the routes will do, and the
@@ -120,7 +127,7 @@ func (s *server) run(ctx context.Context, w access.Who, id string, routes ...acc
 	if err := mayAny(w, owner, routes); err != nil {
 		return seen{}, err
 	}
-	return seen{at, owner, sight.Of(w, owner, s.isOpen(at.agent))}, nil
+	return seen{at, owner, sight.Of(w, owner, s.isOpen(at.agent)), w.SeesPreview}, nil
 }
 
 // request finds a request that w may use a route on.
@@ -144,7 +151,7 @@ func (s *server) request(ctx context.Context, w access.Who, id string, route acc
 func (s *server) asked(w access.Who, r ringi.ApprovalRequest) seen {
 	owner := w.OwnerOf(access.Of(r))
 	at := place{run: r.RunID, space: r.Space, thread: r.Thread, agent: r.Agent, by: r.Initiators}
-	return seen{at, owner, sight.Of(w, owner, s.isOpen(r.Agent))}
+	return seen{at, owner, sight.Of(w, owner, s.isOpen(r.Agent)), w.SeesPreview}
 }
 
 func (s *server) isOpen(agent string) bool { return s.Open != nil && s.Open(agent) }

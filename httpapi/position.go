@@ -82,7 +82,7 @@ func (s *server) hint(ctx context.Context, w access.Who, st *stream, r ringi.App
 	if access.May(w, access.ApprovalsRead, v.owner) != nil {
 		return nil // none of his
 	}
-	shown := v.sight.Request(r, "")
+	shown := v.show(r, "")
 	return st.event("approval", s.inboxID(w, at), Change{shown.ID, shown.RunID, shown.State, etag(shown)})
 }
 

@@ -246,7 +246,7 @@ func (s *server) oneRun(ctx context.Context, w access.Who, id string) (*answer, 
 	}
 	for _, r := range res.Pending {
 		own := s.asked(w, r) // among a run's requests he may be asked for some
-		out.Pending = append(out.Pending, own.sight.Request(r, ""))
+		out.Pending = append(out.Pending, own.show(r, ""))
 	}
 	for _, r := range res.Results {
 		out.Results = append(out.Results, log.Result(v.sight, r))

@@ -97,7 +97,7 @@ func TestS28_WhoSeesWhat(t *testing.T) {
 		sight.Shown:  input + " preview",
 		sight.Full:   input + " verdict preview digest signature editor description tooldigest etag failed asked initiator decider answer evidence by",
 	} {
-		b := mustJSON(t, who.Request(full, "M-reason"))
+		b := mustJSON(t, who.Request(full, func(ringi.DataClass) bool { return true }, "M-reason"))
 		for _, marker := range strings.Fields("id thread run call tool before input raw proposed model key reason why verdict preview digest signature editor description " +
 			"tooldigest etag failed asked initiator decider answer evidence by secret") {
 			has := strings.Contains(b, "M-"+marker+`"`)

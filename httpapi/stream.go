@@ -129,7 +129,7 @@ func (s *server) events(ctx context.Context, v seen, after int64) (out []sight.E
 	}
 	out, more = []sight.Event{}, true
 	for _, ev := range events {
-		e, err := log.Event(v.sight, ev)
+		e, err := log.Event(v.sight, v.previews, ev)
 		if err != nil {
 			return nil, false, err
 		}

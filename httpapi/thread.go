@@ -63,7 +63,7 @@ func (s *server) thread(ctx context.Context, w access.Who, id string, route acce
 		return seen{}, err
 	}
 	at := place{space: thing.Space, thread: id, agent: thing.Agent, by: thing.By}
-	return seen{at, owner, sight.Of(w, owner, s.isOpen(at.agent))}, nil
+	return seen{at, owner, sight.Of(w, owner, s.isOpen(at.agent)), w.SeesPreview}, nil
 }
 
 // ThreadMessage is a message of a thread.

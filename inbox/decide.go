@@ -3,6 +3,7 @@ package inbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -92,6 +93,11 @@ func (in *inbox) findToDecide(r *http.Request, who access.Who, answer ringi.Answ
 // one: that four eyes are two people and not two logins it learns from the
 // directory, its Config.Persons (S-12).
 func (in *inbox) settle(ctx context.Context, who access.Who, s seen, d ringi.Decision) (ringi.Settled, error) {
+	if s.blind && d.Answer != ringi.Deny {
+		err := fmt.Errorf("%w: the preview is not for his roles", ringi.ErrNotPermitted)
+		in.refused(ctx, who, s.ID, string(d.Answer), err)
+		return ringi.Settled{}, err
+	}
 	set, err := in.service.Decide(ctx, d)
 	if decided := (*ringi.DecidedError)(nil); errors.As(err, &decided) && sameDecision(decided.Decision, d) {
 		return ringi.Settled{RunID: s.RunID, Request: s.ApprovalRequest}, nil // a form that was sent twice

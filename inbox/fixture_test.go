@@ -47,6 +47,7 @@ type houseOptions struct {
 	reg    *ringi.Registry // nil: the back office's
 	engine func(*engine.Config)
 	inbox  func(*inbox.Options)
+	people access.Options
 	idle   bool // without a worker
 }
 
@@ -112,7 +113,7 @@ func (h *house) openInbox(dir string, o houseOptions) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	if h.people, err = access.Open(t.Context(), db, access.Options{}); err != nil {
+	if h.people, err = access.Open(t.Context(), db, o.people); err != nil {
 		t.Fatal(err)
 	}
 	auth, err := access.NewAuthenticator(h.people, access.AuthOptions{})

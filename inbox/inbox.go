@@ -193,13 +193,16 @@ func (in *inbox) known(h handle) http.HandlerFunc {
 // keepRefusal keeps that the table of rights refused somebody something with a
 // request: what the service refuses it keeps itself (S-31).
 func (in *inbox) keepRefusal(r *http.Request, who access.Who, err error) {
-	keeper, ok := in.service.(ringi.RefusalKeeper)
-	by := errors.Is(err, access.ErrForbidden) || errors.Is(err, access.ErrHidden)
-	id := r.PathValue("id")
-	if !ok || !by || id == "" || r.Method != http.MethodPost || who.Principal.IsZero() || path.Base(r.URL.Path) == "look" {
-		return
+	verb, id := path.Base(r.URL.Path), r.PathValue("id")
+	if r.Method == http.MethodPost && id != "" && verb != "look" && (errors.Is(err, access.ErrForbidden) || errors.Is(err, access.ErrHidden)) {
+		in.refused(r.Context(), who, id, verb, err)
 	}
-	keeper.KeepRefusal(r.Context(), ringi.Decision{RequestID: id, Answer: ringi.Answer(path.Base(r.URL.Path)), By: who.Principal, Channel: channel}, err)
+}
+
+func (in *inbox) refused(ctx context.Context, who access.Who, id, what string, err error) {
+	if k, ok := in.service.(ringi.RefusalKeeper); ok && !who.Principal.IsZero() {
+		k.KeepRefusal(ctx, ringi.Decision{RequestID: id, Answer: ringi.Answer(what), By: who.Principal, Channel: channel}, err)
+	}
 }
 
 // who is the person behind a session. Tokens are for programs, which have an

@@ -24,6 +24,7 @@ type requestBody struct {
 	Changes  []change
 	Author   string // of a change
 	Preview  *previewView
+	Blind    bool // there is a preview, and it is not for his roles
 	Why      why
 	Claims   []claimed // a client's, from outside
 	Rule     rule
@@ -124,7 +125,11 @@ func (in *inbox) fillRequest(ctx context.Context, who access.Who, s seen, hide *
 		b.Changes = differences(showJSON(string(s.Proposed), hide), b.Input)
 		b.Author = in.nameOf(ctx, s.ProposedBy)
 	}
-	b.Preview = previewOf(s.Preview, hide)
+	if b.Blind = s.blind; b.Blind {
+		b.R.Preview, b.R.PreviewError = nil, ""
+	} else {
+		b.Preview = previewOf(s.Preview, hide)
+	}
 	if s.Evidence != "" {
 		e := showText(hide.prose(s.Evidence))
 		b.Evidence = &e

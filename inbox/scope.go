@@ -17,6 +17,8 @@ type seen struct {
 	// full: he may see input, preview, deciders and notes. Who merely asked for
 	// the run sees that something waits (S-28).
 	full bool
+	// blind: the preview's data class is not for his roles (S-17). He may deny.
+	blind bool
 }
 
 // find returns a request that somebody may use a route on.
@@ -34,7 +36,7 @@ func (in *inbox) find(ctx context.Context, who access.Who, route access.Route, i
 
 func stands(who access.Who, r ringi.ApprovalRequest) seen {
 	owner := who.OwnerOf(access.Of(r))
-	return seen{ApprovalRequest: r, owner: owner, full: sight.Of(who, owner, false) == sight.Full}
+	return seen{ApprovalRequest: r, owner: owner, full: sight.Of(who, owner, false) == sight.Full, blind: sight.Blind(r, who.SeesPreview)}
 }
 
 // may reports whether somebody has a route on the request.
@@ -49,7 +51,7 @@ func (s seen) answerable(who access.Who, a ringi.Answer) bool {
 	if s.Kind == ringi.KindOutcome {
 		route = access.OutcomeSettle
 	}
-	return s.State == ringi.Pending && !s.ProposalWaits && s.Allows(a) && s.may(who, route) &&
+	return s.State == ringi.Pending && !s.ProposalWaits && (!s.blind || a == ringi.Deny) && s.Allows(a) && s.may(who, route) &&
 		(!s.Tool.AdminOnly || who.Principal.Admin)
 }
 

@@ -10,14 +10,16 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/access"
 )
 
 // loginConfig says how people log in; in the file alone.
 type loginConfig struct {
-	Links      string     `yaml:"links"`
-	Session    duration   `yaml:"session"`
-	SamePerson [][]string `yaml:"same_person"`
+	Links      string            `yaml:"links"`
+	Session    duration          `yaml:"session"`
+	SamePerson [][]string        `yaml:"same_person"`
+	Previews   map[string]string `yaml:"previews"`
 	OIDC       struct {
 		Issuer           string                 `yaml:"issuer"`
 		ClientID         string                 `yaml:"client_id"`
@@ -36,6 +38,7 @@ var loginKeys = []agentKey{
 	{"login.links", "`on`; `off` with a provider", "whether people log in by one-time links. `off` ends the sessions that one began. It is `off` where four eyes hold: a link cannot tell two people apart (S-12)"},
 	{"login.session", "720h; 12h with a provider", "the longest that a session lives. Groups are read at a login, so with a provider it is also the longest that somebody keeps a role whose group he has left"},
 	{"login.same_person", "none", "logins of one person, as lists of their ids: four eyes count them as one. Joining gives no right"},
+	{"login.previews", "no ceilings", "by role, the most sensitive data class of a preview that the role is shown (`approver: internal_configuration`); roles add up, and a tool says the class of its previews (`preview_class`, else its `data_class`; undeclared is the most sensitive). With any entry a role without one is shown no preview. Who is not shown it may deny, not approve (S-17)"},
 	{"login.oidc.issuer", "none", "the OpenID Connect provider that people log in by, exactly as its tokens name it. It needs `public_url`, where the provider sends people back to: `PUBLIC_URL/login/oidc/callback`"},
 	{"login.oidc.client_id", "needed with `issuer`", "our id at the provider"},
 	{"login.oidc.client_secret_file", "none", "file of the client's secret, readable by the server alone. `RINGI_LOGIN_OIDC_CLIENT_SECRET` takes its place; without both the client is a public one"},
@@ -117,12 +120,39 @@ func (c *config) checkLogin() error {
 	case !c.provided() && l.Links == switchedOff:
 		return errors.New("login.links: without links and without login.oidc nobody could log in")
 	}
+	if err := c.Login.checkPreviews(); err != nil {
+		return err
+	}
 	if err := c.checkProvider(); err != nil {
 		return err
 	}
 	for _, a := range c.Agents {
 		if err := c.checkEyes(a); err != nil {
 			return fmt.Errorf("agent %s: %w", a.Name, err)
+		}
+	}
+	return nil
+}
+
+// previews are the ceilings by role; nil without any.
+func (l loginConfig) previews() map[access.Role]ringi.DataClass {
+	if l.Previews == nil {
+		return nil
+	}
+	out := map[access.Role]ringi.DataClass{}
+	for role, class := range l.Previews {
+		out[access.Role(role)] = ringi.DataClass(class)
+	}
+	return out
+}
+
+func (l loginConfig) checkPreviews() error {
+	for role, class := range l.Previews {
+		if !slices.Contains(access.Roles(), access.Role(role)) {
+			return fmt.Errorf("login.previews: %q is no role", role)
+		}
+		if class == "" || !ringi.DataClass(class).Known() {
+			return fmt.Errorf("login.previews: %s: %q is no data class", role, class)
 		}
 	}
 	return nil

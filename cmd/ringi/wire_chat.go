@@ -27,7 +27,7 @@ func (s *server) mountChat(mux *http.ServeMux, auth *access.Authenticator, guard
 		if fromToken, err = identity.New(identity.Options{Issuer: c.Identity.Issuer, JWKS: c.Identity.JWKS, Audience: c.Identity.Audience, Teams: c.Identity.Teams}); err != nil {
 			return fmt.Errorf("make chat: %w", err)
 		}
-		fromToken, may = notDisabled(s.people.Directory, fromToken), named(s.people.Directory)
+		fromToken, may = notDisabled(s.people.Directory, fromToken), named(s.people.Directory, s.config.Login.Previews != nil)
 	}
 	mount := func(at string, h http.Handler) {
 		h = guard(http.StripPrefix(at, h))
@@ -118,13 +118,14 @@ func ownUsers(people *access.Directory, agent string) func(*http.Request) (ringi
 
 // ownApprovers are the people of this server who decide, as it knows them now.
 func ownApprovers(people *access.Directory) func(context.Context, ringi.Principal, ringi.ApprovalRequest) bool {
-	return func(ctx context.Context, by ringi.Principal, _ ringi.ApprovalRequest) bool {
+	return func(ctx context.Context, by ringi.Principal, r ringi.ApprovalRequest) bool {
 		who, ok := access.FromContext(ctx)
 		if !ok {
 			return false
 		}
 		who, err := people.Recheck(ctx, who)
-		return err == nil && who.Principal.ID == by.ID && access.May(who, access.ApprovalsDecide, access.Asked) == nil
+		return err == nil && who.Principal.ID == by.ID && access.May(who, access.ApprovalsDecide, access.Asked) == nil &&
+			(!previewed(r) || who.SeesPreview(r.Tool.PreviewData()))
 	}
 }
 
@@ -152,8 +153,11 @@ func notDisabled(people *access.Directory, who func(*http.Request) (ringi.Princi
 // named are those whom a request names: who comes with another site's token
 // decides nothing that is merely open to all. Where four eyes are asked for he
 // must be one whom this server knows too: nobody else's two names can be joined.
-func named(people *access.Directory) mayDecide {
+func named(people *access.Directory, ceilings bool) mayDecide {
 	return func(ctx context.Context, by ringi.Principal, r ringi.ApprovalRequest) bool {
+		if ceilings && previewed(r) {
+			return false // which previews another site's user is shown nobody has said (S-17)
+		}
 		if r.FourEyes {
 			if _, err := people.User(ctx, by.ID); err != nil {
 				return false
@@ -163,3 +167,6 @@ func named(people *access.Directory) mayDecide {
 			slices.ContainsFunc(r.Deciders.Teams, func(t string) bool { return slices.Contains(by.Teams, t) })
 	}
 }
+
+// previewed reports whether a request shows a preview, or why there is none.
+func previewed(r ringi.ApprovalRequest) bool { return r.Preview != nil || r.PreviewError != "" }

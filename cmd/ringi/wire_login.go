@@ -18,7 +18,7 @@ import (
 
 // accessOptions are how the directory of people works under a configuration.
 func (c *config) accessOptions() access.Options {
-	return access.Options{NoLinks: !c.links(), SessionAge: c.Login.Session.d, SamePerson: c.Login.SamePerson}
+	return access.Options{NoLinks: !c.links(), SessionAge: c.Login.Session.d, SamePerson: c.Login.SamePerson, Previews: c.Login.previews()}
 }
 
 // loginProvider makes what logs people in; nil without one.

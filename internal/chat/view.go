@@ -275,7 +275,7 @@ func (f *folding) asked(request, callID string) {
 func (h *Server) show(ctx context.Context, c *Caller, v *View, log *sight.Log, one *Call) {
 	one.Open = h.Open
 	for _, a := range one.Asks {
-		shown := sight.Full.Request(a.ApprovalRequest, "")
+		shown := sight.Full.Request(a.ApprovalRequest, nil, "") // its preview is not read here
 		v.Quiet = v.Quiet || len(shown.Masked) > 0
 		if a.State != ringi.Stale {
 			one.Input = shown.Call.Input

@@ -78,8 +78,8 @@ func (l *Log) input(of string, text ringi.Input) mask.Masked {
 // Text masks what is secret in the run in a text of it.
 func (l *Log) Text(text string) string { return l.sweep.Text(text) }
 
-// Event shows an event.
-func (l *Log) Event(s Sight, ev ringi.Event) (Event, error) {
+// Event shows an event. previews says which previews its reader is shown.
+func (l *Log) Event(s Sight, previews Previews, ev ringi.Event) (Event, error) {
 	out := Event{Seq: ev.Seq, Kind: ev.Kind, At: ev.At, RunID: ev.RunID}
 	if s == Full || s == Heads {
 		out.Epoch = ev.Epoch
@@ -87,7 +87,7 @@ func (l *Log) Event(s Sight, ev ringi.Event) (Event, error) {
 	if s < Waits || ev.Body == nil {
 		return out, nil
 	}
-	body := l.body(s, ev.Body)
+	body := l.body(s, l.unseen(previews, ev.Body))
 	if body == nil {
 		return out, nil
 	}
@@ -97,6 +97,24 @@ func (l *Log) Event(s Sight, ev ringi.Event) (Event, error) {
 	}
 	out.Body = l.sweep.JSON(b)
 	return out, nil
+}
+
+// unseen is a body without a preview that its reader is not shown. The class of
+// a tool that is not known here is undeclared.
+func (l *Log) unseen(previews Previews, b ringi.EventBody) ringi.EventBody {
+	switch b := b.(type) {
+	case *ringi.ApprovalRequested:
+		if (b.Preview != nil || b.PreviewError != "") && !previews.sees(l.tools[b.Call]) {
+			out := *b
+			out.Preview, out.PreviewError = nil, ""
+			return &out
+		}
+	case *ringi.OutcomeUnknown:
+		out := *b
+		out.Request = *l.unseen(previews, &b.Request).(*ringi.ApprovalRequested)
+		return &out
+	}
+	return b
 }
 
 // body is what of a body is seen; nil for nothing. It never writes into b.

@@ -19,25 +19,28 @@ type Request struct {
 	Kind   ringi.RequestKind  `json:"kind"`
 	State  ringi.RequestState `json:"state"`
 	// Digest goes back with a decision.
-	Digest       string          `json:"digest,omitempty"`
-	Signature    string          `json:"signature,omitempty"`
-	Call         Call            `json:"call"`
-	Proposed     string          `json:"proposed,omitempty"`
-	ProposedBy   string          `json:"proposed_by,omitempty"`
-	Supplied     []string        `json:"supplied,omitempty"`
-	Replaces     string          `json:"replaces,omitempty"`
-	Tool         *ringi.Tool     `json:"tool,omitempty"`
-	ToolDigest   string          `json:"tool_digest,omitempty"`
-	Verdict      *ringi.Verdict  `json:"verdict,omitempty"`
-	Preview      *ringi.Preview  `json:"preview,omitempty"`
-	PreviewError string          `json:"preview_error,omitempty"`
-	InputSchema  json.RawMessage `json:"input_schema,omitempty"`
-	Initiators   []string        `json:"initiators,omitempty"`
-	Deciders     *ringi.Deciders `json:"deciders,omitempty"`
-	FourEyes     bool            `json:"four_eyes,omitempty"`
-	Answers      []ringi.Answer  `json:"answers,omitempty"`
-	Why          string          `json:"why,omitempty"`
-	Evidence     string          `json:"evidence,omitempty"`
+	Digest       string         `json:"digest,omitempty"`
+	Signature    string         `json:"signature,omitempty"`
+	Call         Call           `json:"call"`
+	Proposed     string         `json:"proposed,omitempty"`
+	ProposedBy   string         `json:"proposed_by,omitempty"`
+	Supplied     []string       `json:"supplied,omitempty"`
+	Replaces     string         `json:"replaces,omitempty"`
+	Tool         *ringi.Tool    `json:"tool,omitempty"`
+	ToolDigest   string         `json:"tool_digest,omitempty"`
+	Verdict      *ringi.Verdict `json:"verdict,omitempty"`
+	Preview      *ringi.Preview `json:"preview,omitempty"`
+	PreviewError string         `json:"preview_error,omitempty"`
+	// PreviewHidden says that there is a preview, of a data class that none of
+	// the reader's roles is shown. He may deny.
+	PreviewHidden bool            `json:"preview_hidden,omitempty"`
+	InputSchema   json.RawMessage `json:"input_schema,omitempty"`
+	Initiators    []string        `json:"initiators,omitempty"`
+	Deciders      *ringi.Deciders `json:"deciders,omitempty"`
+	FourEyes      bool            `json:"four_eyes,omitempty"`
+	Answers       []ringi.Answer  `json:"answers,omitempty"`
+	Why           string          `json:"why,omitempty"`
+	Evidence      string          `json:"evidence,omitempty"`
 	// Foreign names the client whose own tool it is, which nobody registered;
 	// Claim is what the client says of the call, and nobody checked.
 	Foreign   string       `json:"foreign,omitempty"`
@@ -67,8 +70,9 @@ type Call struct {
 	Raw     string `json:"raw,omitempty"`
 }
 
-// Request shows a request. reason is its decider's.
-func (s Sight) Request(r ringi.ApprovalRequest, reason string) Request {
+// Request shows a request. previews says which previews its reader is shown;
+// reason is its decider's.
+func (s Sight) Request(r ringi.ApprovalRequest, previews Previews, reason string) Request {
 	out := Request{ID: r.ID, Space: r.Space, Thread: r.Thread, RunID: r.RunID, Agent: r.Agent, Kind: r.Kind, State: r.State,
 		Call: Call{ID: r.Call.ID, Tool: r.Call.Tool}, Replaces: r.Replaces, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, DecidedAt: r.DecidedAt}
 	if s < Waits {
@@ -86,6 +90,10 @@ func (s Sight) Request(r ringi.ApprovalRequest, reason string) Request {
 		out.Reason = sweep.Text(reason)
 		out.Why = sweep.Text(r.Why)
 		out.Supplied = r.Supplied
+	}
+	out.PreviewHidden = s.preview() && Blind(r, previews)
+	if out.PreviewHidden {
+		r.Preview, r.PreviewError = nil, ""
 	}
 	if s.preview() && r.Preview != nil {
 		p := *r.Preview
