@@ -92,6 +92,9 @@ func TestWire(t *testing.T) {
 			s.restart()
 			u.messages = nil
 			got += "-- connect --\n" + fixed(t, u.connect())
+			if c.name == "failed" { // whether a client sees the step begin that breaks at once is a matter of time
+				got = strings.ReplaceAll(got, `{"stepName":"step 1","type":"STEP_STARTED"}`+"\n"+`{"stepName":"step 1","type":"STEP_FINISHED"}`+"\n", "")
+			}
 			path := filepath.Join("testdata", "wire", c.name+".txt")
 			if *update {
 				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

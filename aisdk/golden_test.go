@@ -107,6 +107,9 @@ func TestWire(t *testing.T) {
 				}
 				got += text
 			}
+			if c.name == "failed" { // whether a page sees the step begin that breaks at once is a matter of time
+				got = strings.ReplaceAll(got, "{\"type\":\"start-step\"}\n{\"type\":\"finish-step\"}\n", "")
+			}
 			got = regexp.MustCompile(`msg_[0-9a-z]{20,}`).ReplaceAllString(got, "msg")
 			path := filepath.Join("testdata", "wire", c.name+".txt")
 			if *update {
