@@ -471,14 +471,14 @@ func (a *activation) readGroup(ctx context.Context, grants []grant) []ringi.Fini
 	if most := a.s.start.Limits.Reads; most > 0 {
 		r.workers = min(r.workers, most)
 	}
-	r.next.Store(0)
+	r.next.Store(1) // the first is the caller's, however late he comes to it
 	r.all.Add(1)
 	if r.late == nil {
 		r.late = time.AfterFunc(readDelay, r.others)
 	} else {
 		r.late.Reset(readDelay)
 	}
-	r.work()
+	r.from(0)
 	if r.late.Stop() {
 		r.all.Done()
 	}
@@ -508,12 +508,10 @@ func (r *reading) others() {
 }
 
 // work takes reads until none is left.
-func (r *reading) work() {
-	for {
-		i := int(r.next.Add(1)) - 1
-		if i >= len(r.grants) {
-			return
-		}
+func (r *reading) work() { r.from(int(r.next.Add(1)) - 1) }
+
+func (r *reading) from(i int) {
+	for ; i < len(r.grants); i = int(r.next.Add(1)) - 1 {
 		// What stands here first holds where a handler ends its goroutine.
 		r.out[i] = failed(r.grants[i].callID, ringi.CodeToolError, "the tool failed")
 		r.out[i] = r.a.readOne(r.ctx, r.grants[i])
