@@ -127,6 +127,10 @@ func (h *Hub) After(p Place) ([]Note, <-chan struct{}, bool) {
 	return append([]Note(nil), h.notes[len(h.notes)-int(h.last.Seq-p.Seq):]...), h.bell, true
 }
 
+// moment is how long before its beginning a hub is sure to know: a page is made,
+// and begins to listen.
+const moment = 10 * time.Second
+
 // Since returns the notes of a time and later, and the place behind them. whole
 // says that none can be missing.
 func (h *Hub) Since(t time.Time) (notes []Note, p Place, whole bool) {
@@ -136,7 +140,7 @@ func (h *Hub) Since(t time.Time) (notes []Note, p Place, whole bool) {
 	for i > 0 && !h.notes[i-1].At.Before(t) {
 		i--
 	}
-	whole = !h.dropped && h.began.Sub(t) < time.Minute || i > 0
+	whole = !h.dropped && h.began.Sub(t) < moment || i > 0
 	return append([]Note(nil), h.notes[i:]...), h.last, whole
 }
 
