@@ -111,7 +111,7 @@ func (d *doctor) server(cmd *cobra.Command) error {
 	if err == nil {
 		d.secret(key)
 		if filepath.Dir(key) == data {
-			d.add("the key "+key+" lies beside the store: a copy of one folder is a copy of both", "move it, and say key_file")
+			d.beside(key)
 		}
 	}
 	return d.store(cmd.Context(), filepath.Join(data, storeFile))
@@ -125,7 +125,7 @@ func (d *doctor) store(ctx context.Context, path string) error {
 	d.secret(path)
 	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*.key"))
 	for _, key := range beside {
-		d.add("the key "+key+" lies beside the store: a copy of one folder is a copy of both", "move it")
+		d.beside(key)
 	}
 	store, err := openStore("sqlite:" + path)
 	if err != nil {
@@ -147,6 +147,10 @@ func (d *doctor) store(ctx context.Context, path string) error {
 		d.add("any script of this user may decide", "ringi store set scripted-decisions off --store sqlite:"+path)
 	}
 	return nil
+}
+
+func (d *doctor) beside(key string) {
+	d.add("the key "+key+" lies beside the store: a copy of one folder is a copy of both", "move it, and say where it is: key_file, or "+sign.SecretEnv)
 }
 
 // secret holds a file, and what SQLite has beside it, to be its owner's alone.
