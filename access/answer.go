@@ -164,65 +164,45 @@ func (t *Try) key() []any { return []any{t.d.o.Space, t.who, t.c.Method, t.c.Pat
 // another try took over in the meantime its answer stands, and this one is not
 // stored. Call it with a context that the client's leaving does not end.
 func (t *Try) Finish(ctx context.Context, a Answer) error {
-	if t.Answer != nil {
-		return nil
-	}
 	state := answered
 	if a.Secret || len(a.Body) > MaxAnswer {
 		state, a.Body, a.Location = notKept, nil, ""
 	}
-	err := t.d.change(ctx, func(tx *tx) error {
-		args := append([]any{state, a.Status, a.Type, a.Location, base64.StdEncoding.EncodeToString(a.Body), a.Run}, t.key()...)
-		if err := tx.exec(`UPDATE answers SET state = ?, status = ?, kind = ?, location = ?, body = ?, run = ?
-			WHERE space = ? AND principal = ? AND method = ? AND path = ? AND idem_key = ? AND try = ?`, append(args, t.id)...); err != nil {
-			return notRecorded(err)
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("finish call: %w", err)
-	}
-	return nil
+	return t.end(ctx, "finish call", `UPDATE answers SET state = ?, status = ?, kind = ?, location = ?, body = ?, run = ?`+ofTry,
+		state, a.Status, a.Type, a.Location, base64.StdEncoding.EncodeToString(a.Body), a.Run)
 }
 
 // Doubt ends the try without an answer where something may have been done: it is
 // over, and nobody knows more. The next try is told so at once, by its Again.
 func (t *Try) Doubt(ctx context.Context) error {
-	if t.Answer != nil {
-		return nil
-	}
-	err := t.d.change(ctx, func(tx *tx) error {
-		// Not as long ago as an answer is kept: the key stays taken.
-		args := append([]any{tx.now - tx.d.o.TryAge.Microseconds()}, t.key()...)
-		if err := tx.exec(`UPDATE answers SET started_at = ?
-			WHERE space = ? AND principal = ? AND method = ? AND path = ? AND idem_key = ? AND try = ? AND state = ?`,
-			append(args, t.id, inFlight)...); err != nil {
-			return notRecorded(err)
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("end call in doubt: %w", err)
-	}
-	return nil
+	// As old as a try that is given up, and not as an answer that is no longer
+	// kept: the key stays taken.
+	return t.end(ctx, "end call in doubt", `UPDATE answers SET started_at = started_at - ?`+ofTry+` AND state = '`+inFlight+`'`, t.d.o.TryAge.Microseconds())
 }
 
 // Abandon gives the key back: nothing was done. It is for calls that were
 // refused before they had any effect, so that a repeat is tried anew.
 func (t *Try) Abandon(ctx context.Context) error {
+	return t.end(ctx, "abandon call", `DELETE FROM answers`+ofTry+` AND state = '`+inFlight+`'`)
+}
+
+// ofTry narrows a statement to a try's own row, while no other took over.
+const ofTry = ` WHERE space = ? AND principal = ? AND method = ? AND path = ? AND idem_key = ? AND try = ?`
+
+// end runs a statement, whose last values name the try, for a try that is to be
+// ended: a repeat, which was handed its answer, is not.
+func (t *Try) end(ctx context.Context, what, statement string, values ...any) error {
 	if t.Answer != nil {
 		return nil
 	}
 	err := t.d.change(ctx, func(tx *tx) error {
-		if err := tx.exec(`DELETE FROM answers
-			WHERE space = ? AND principal = ? AND method = ? AND path = ? AND idem_key = ? AND try = ? AND state = ?`,
-			append(t.key(), t.id, inFlight)...); err != nil {
+		if err := tx.exec(statement, append(append(values, t.key()...), t.id)...); err != nil {
 			return notRecorded(err)
 		}
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("abandon call: %w", err)
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
 }

@@ -96,22 +96,30 @@ func (e *Engine) checkAuthor(d ringi.Decision) error {
 
 // KeepRefusal keeps an attempt that was refused before the engine was asked.
 func (e *Engine) KeepRefusal(ctx context.Context, d ringi.Decision, cause error) {
-	_, err := e.store.Request(context.WithoutCancel(ctx), e.cfg.Space, d.RequestID)
-	if err == nil {
-		e.refused(ctx, d, cause)
-	} else if !errors.Is(err, ringi.ErrNotFound) {
+	row, err := e.store.Request(context.WithoutCancel(ctx), e.cfg.Space, d.RequestID)
+	switch {
+	case err == nil:
+		e.attempted(ctx, row, d, cause)
+	case !errors.Is(err, ringi.ErrNotFound):
 		e.log.Warn("keep refused attempt", "request", d.RequestID, "error", err)
 	}
 }
 
 // refused keeps an attempt beside the chain, where a request is concerned.
 func (e *Engine) refused(ctx context.Context, d ringi.Decision, cause error) {
-	if e.cfg.ReadOnly || d.RequestID == "" {
+	if d.RequestID == "" {
 		return
 	}
 	row, err := e.store.Request(context.WithoutCancel(ctx), e.cfg.Space, d.RequestID)
 	if err != nil {
 		row.Space = e.cfg.Space
+	}
+	e.attempted(ctx, row, d, cause)
+}
+
+func (e *Engine) attempted(ctx context.Context, row ringi.RequestRow, d ringi.Decision, cause error) {
+	if e.cfg.ReadOnly {
+		return
 	}
 	at, err := e.store.Now(context.WithoutCancel(ctx))
 	if err != nil {

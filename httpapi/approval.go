@@ -149,31 +149,50 @@ type Approvals struct {
 	Next string `json:"next,omitempty"`
 }
 
+// Filters narrow a list of approvals, and what is counted of one.
+type Filters struct {
+	Tool  string   `query:"tool" doc:"Only this tool's."`
+	Agent string   `query:"agent" doc:"Only this agent's."`
+	Kind  string   `query:"kind" enum:"approval,input,approval_and_input,result,outcome" doc:"Only what asks for this."`
+	For   string   `query:"for" doc:"Only what this principal may decide by name, or what names nobody."`
+	Teams []string `query:"for_team" doc:"Only what one of these teams may decide, or what names nobody; with for: either."`
+	By    string   `query:"initiator" doc:"Only what this principal asked for."`
+}
+
+// query is what the service is asked for.
+func (f *Filters) query() ringi.RequestQuery {
+	return ringi.RequestQuery{Tool: f.Tool, Agent: f.Agent, Kind: ringi.RequestKind(f.Kind), For: ringi.Principal{ID: f.For, Teams: f.Teams}, Initiator: f.By}
+}
+
+// States are the states of what is listed or counted.
+type States struct {
+	State []string `query:"state" doc:"States, separated by commas; default: pending." enum:"pending,approved,denied,expired,withdrawn,stale,spent"`
+}
+
+func (s *States) states() (out []ringi.RequestState) {
+	for _, state := range s.State {
+		out = append(out, ringi.RequestState(state))
+	}
+	return out
+}
+
 type listInput struct {
-	State  []string `query:"state" doc:"States, separated by commas; default: pending." enum:"pending,approved,denied,expired,withdrawn,stale,spent"`
-	Tool   string   `query:"tool" doc:"Only this tool's."`
-	Agent  string   `query:"agent" doc:"Only this agent's."`
-	Thread string   `query:"thread" doc:"Only this thread's."`
-	Run    string   `query:"run" doc:"Only this run's."`
-	Kind   string   `query:"kind" enum:"approval,input,approval_and_input,result,outcome" doc:"Only what asks for this."`
-	For    string   `query:"for" doc:"Only what this principal may decide by name, or what names nobody."`
-	Teams  []string `query:"for_team" doc:"Only what one of these teams may decide, or what names nobody; with for: either."`
-	By     string   `query:"initiator" doc:"Only what this principal asked for."`
-	Search string   `query:"q" maxLength:"200" doc:"Only those whose text holds every word: tool, agent, ids, and the texts of the input where the reader sees it."`
-	Order  string   `query:"order" enum:"oldest,newest,soonest" default:"oldest" doc:"soonest: by the time at which they expire."`
-	Limit  int      `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"At most so many."`
-	Cursor string   `query:"cursor" doc:"The member next of the page before."`
+	Filters
+	States
+	Thread string `query:"thread" doc:"Only this thread's."`
+	Run    string `query:"run" doc:"Only this run's."`
+	Search string `query:"q" maxLength:"200" doc:"Only those whose text holds every word: tool, agent, ids, and the texts of the input where the reader sees it."`
+	Order  string `query:"order" enum:"oldest,newest,soonest" default:"oldest" doc:"soonest: by the time at which they expire."`
+	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"At most so many."`
+	Cursor string `query:"cursor" doc:"The member next of the page before."`
 }
 
 // query is what the service is asked for; a cursor is good for it alone.
 func (in *listInput) query() ringi.RequestQuery {
-	q := ringi.RequestQuery{RunID: in.Run, Thread: in.Thread, Tool: in.Tool, Agent: in.Agent, Kind: ringi.RequestKind(in.Kind),
-		For: ringi.Principal{ID: in.For, Teams: in.Teams}, Initiator: in.By, Search: in.Search, Order: ringi.RequestOrder(in.Order)}
+	q := in.Filters.query()
+	q.State, q.RunID, q.Thread, q.Search, q.Order = in.states(), in.Run, in.Thread, in.Search, ringi.RequestOrder(in.Order)
 	if in.Order == "oldest" {
 		q.Order = ringi.OldestFirst
-	}
-	for _, state := range in.State {
-		q.State = append(q.State, ringi.RequestState(state))
 	}
 	return q
 }

@@ -280,16 +280,10 @@ func (c *Client) Requests(ctx context.Context, q ringi.RequestQuery) (ringi.Requ
 	if err := q.Check(); err != nil {
 		return ringi.RequestPage{}, fmt.Errorf("list requests: %w", err)
 	}
-	v := url.Values{}
-	for name, value := range map[string]string{"run": q.RunID, "thread": q.Thread, "tool": q.Tool, "agent": q.Agent, "kind": string(q.Kind),
-		"for": q.For.ID, "for_team": strings.Join(q.For.Teams, ","), "initiator": q.Initiator, "q": strings.Join(q.Words(), " "),
-		"order": string(q.Order), "cursor": q.After} {
+	v := filters(q)
+	for name, value := range map[string]string{"run": q.RunID, "thread": q.Thread, "q": strings.Join(q.Words(), " "), "order": string(q.Order), "cursor": q.After} {
 		set(v, name, value)
 	}
-	for _, s := range q.State {
-		v.Add("state", string(s))
-	}
-	v["state"] = joined(v["state"])
 	limit := min(q.Limit, 1000)
 	if limit <= 0 {
 		limit = 50
@@ -298,7 +292,7 @@ func (c *Client) Requests(ctx context.Context, q ringi.RequestQuery) (ringi.Requ
 	for {
 		v.Set("limit", strconv.Itoa(min(limit-len(out.Requests), maxPage)))
 		var page ringi.RequestPage
-		if err := c.get(ctx, "/v1/approvals", tidy(v), &page); err != nil {
+		if err := c.get(ctx, "/v1/approvals", v, &page); err != nil {
 			return ringi.RequestPage{}, during("list requests", err)
 		}
 		out.Requests, out.Next = append(out.Requests, page.Requests...), page.Next
@@ -317,12 +311,8 @@ func (c *Client) RequestCount(ctx context.Context, q ringi.RequestQuery, limit i
 	if err != nil {
 		return 0, fmt.Errorf("count requests: %w", err)
 	}
-	for _, s := range q.State {
-		v.Add("state", string(s))
-	}
-	v["state"] = joined(v["state"])
 	var out Count
-	if err := c.get(ctx, "/v1/approval-count", tidy(v), &out); err != nil {
+	if err := c.get(ctx, "/v1/approval-count", v, &out); err != nil {
 		return 0, during("count requests", err)
 	}
 	if limit <= 0 || limit > 1000 {
@@ -338,10 +328,11 @@ func (c *Client) RequestTally(ctx context.Context, q ringi.RequestQuery, from, t
 	if err != nil {
 		return ringi.RequestTally{}, fmt.Errorf("tally requests: %w", err)
 	}
+	v.Del("state") // a tally is of those that were settled
 	v.Set("from", from.UTC().Format(time.RFC3339Nano))
 	v.Set("to", to.UTC().Format(time.RFC3339Nano))
 	var out Tally
-	if err := c.get(ctx, "/v1/approval-tally", tidy(v), &out); err != nil {
+	if err := c.get(ctx, "/v1/approval-tally", v, &out); err != nil {
 		return ringi.RequestTally{}, during("tally requests", err)
 	}
 	return ringi.RequestTally{Tools: out.Tools, Hasty: out.Hasty, Median: time.Duration(out.MedianMS) * time.Millisecond}, nil
@@ -351,12 +342,21 @@ func countable(q ringi.RequestQuery) (url.Values, error) {
 	if q.Search != "" || q.Thread != "" || q.RunID != "" {
 		return nil, errors.New("a server counts by tool, agent, kind, decider and initiator alone")
 	}
+	return filters(q), nil
+}
+
+// filters are the parameters of [Filters] and [States].
+func filters(q ringi.RequestQuery) url.Values {
+	var states []string
+	for _, s := range q.State {
+		states = append(states, string(s))
+	}
 	v := url.Values{}
 	for name, value := range map[string]string{"tool": q.Tool, "agent": q.Agent, "kind": string(q.Kind), "for": q.For.ID,
-		"for_team": strings.Join(q.For.Teams, ","), "initiator": q.Initiator} {
+		"for_team": strings.Join(q.For.Teams, ","), "initiator": q.Initiator, "state": strings.Join(states, ",")} {
 		set(v, name, value)
 	}
-	return v, nil
+	return v
 }
 
 // maxPage is the most that a list of the API holds.

@@ -26,19 +26,9 @@ type Tally struct {
 	MedianMS int64 `json:"median_ms"`
 }
 
-// Filters are those of a list that can be counted.
-type Filters struct {
-	Tool  string   `query:"tool" doc:"Only this tool's."`
-	Agent string   `query:"agent" doc:"Only this agent's. Needed of a token that is not for all."`
-	Kind  string   `query:"kind" enum:"approval,input,approval_and_input,result,outcome" doc:"Only what asks for this."`
-	For   string   `query:"for" doc:"Only what this principal may decide by name, or what names nobody. Of others than oneself an admin's."`
-	Teams []string `query:"for_team" doc:"Only what one of these teams may decide, or what names nobody; with for: either."`
-	By    string   `query:"initiator" doc:"Only what this principal asked for. Of others than oneself an admin's."`
-}
-
 type countInput struct {
 	Filters
-	State []string `query:"state" doc:"States, separated by commas; default: pending." enum:"pending,approved,denied,expired,withdrawn,stale,spent"`
+	States
 }
 
 type tallyInput struct {
@@ -52,9 +42,7 @@ func (s *server) getCount(ctx context.Context, w access.Who, in *countInput) (*a
 	if err != nil {
 		return nil, err
 	}
-	for _, state := range in.State {
-		q.State = append(q.State, ringi.RequestState(state))
-	}
+	q.State = in.states()
 	n, err := counter.RequestCount(ctx, q, 1000)
 	if err != nil {
 		return nil, err
@@ -81,7 +69,7 @@ func (s *server) getTally(ctx context.Context, w access.Who, in *tallyInput) (*a
 // anybody what he asked for himself. A count says what a list does, so what a
 // list would leave out for its reader is refused here and not left out.
 func (s *server) counting(w access.Who, f *Filters) (ringi.RequestCounter, ringi.RequestQuery, error) {
-	q := ringi.RequestQuery{Tool: f.Tool, Agent: f.Agent, Kind: ringi.RequestKind(f.Kind), For: ringi.Principal{ID: f.For, Teams: f.Teams}, Initiator: f.By}
+	q := f.query()
 	if err := access.May(w, access.ApprovalsList, every); err != nil {
 		return nil, q, err
 	}

@@ -26,8 +26,8 @@ func (s *server) routes() {
 	get(s, "/v1/runs/{id}/verification", "verify-run", "Check a run's log", Verification{}, handle(s, s.getVerification))
 
 	get(s, "/v1/approvals", "list-approvals", "List approvals, oldest first", Approvals{}, handle(s, s.listApprovals))
-	get(s, "/v1/approval-count", "count-approvals", "Count approvals", Count{}, handle(s, s.getCount))
-	get(s, "/v1/approval-tally", "tally-approvals", "What became of approvals between two times", Tally{}, handle(s, s.getTally))
+	get(s, "/v1/approval-count", "count-approvals", "Count approvals: those that you are asked, or asked for; an admin all. A token that is not for all agents names one", Count{}, handle(s, s.getCount))
+	get(s, "/v1/approval-tally", "tally-approvals", "What became of approvals between two times, of those that you may count", Tally{}, handle(s, s.getTally))
 	get(s, "/v1/approvals/{id}", "get-approval", "One approval", sight.Request{}, handle(s, s.getApproval), notModified)
 	post(s, "/v1/approvals/{id}/decisions", "decide", "Answer an approval", Settled{}, 201, handle(s, s.postDecision))
 	post(s, "/v1/approvals/{id}/take-back", "take-back", "Take an approval back until it is spent", Settled{}, 200, handle(s, s.postTakeBack))
