@@ -183,14 +183,7 @@ func TestConfigTablesAreWhole(t *testing.T) {
 func TestConfigExample(t *testing.T) {
 	p := newMachine(t)
 	p.write("config/ringi/ringi.yaml", configExample)
-	c, err := p.read("--data", p.dir+"/data")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := p.env().openServer(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := p.openedServer("--data", p.dir+"/data")
 	if err := s.close(); err != nil {
 		t.Error(err)
 	}

@@ -50,6 +50,21 @@ func (p *machine) write(name, text string) string {
 	return path
 }
 
+// openedServer opens what ringi serve does with these arguments, and serves
+// nothing.
+func (p *machine) openedServer(args ...string) *server {
+	p.t.Helper()
+	c, err := p.read(args...)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	s, err := p.env().openServer(p.t.Context(), c)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return s
+}
+
 // read reads the configuration as ringi serve does with these arguments.
 func (p *machine) read(args ...string) (*config, error) {
 	p.t.Helper()

@@ -13,14 +13,7 @@ import (
 func TestServerAsksTheDirectoryForTeams(t *testing.T) {
 	p := newMachine(t)
 	p.write("config/ringi/ringi.yaml", oneAgent+"    deciders: {teams: [cash]}\n")
-	c, err := p.read("--data", p.dir+"/data")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := p.env().openServer(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := p.openedServer("--data", p.dir+"/data")
 	defer s.close()
 	ana := access.User{ID: access.LocalID("ana"), Name: "Ana", Roles: []access.Role{access.RoleApprover}}
 	if err := errors.Join(s.people.AddTeam(t.Context(), operator(), "cash", "Cash"), s.people.AddUser(t.Context(), operator(), ana)); err != nil {

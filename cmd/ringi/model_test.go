@@ -157,14 +157,7 @@ func TestAgentWithAChainOfModels(t *testing.T) {
 		t.Errorf("tools that the second model must not read: %v", err)
 	}
 	p.write("config/ringi/ringi.yaml", text)
-	c, err := p.read()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := p.env().openServer(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := p.openedServer()
 	defer s.close()
 	res, err := s.agents[0].engine.Run(t.Context(), ringi.RunStart{Messages: []ringi.Message{ringi.User("Broken.")}})
 	if err != nil || len(res.Pending) != 1 {

@@ -214,14 +214,7 @@ func TestServePortTaken(t *testing.T) {
 func TestReadyNeedsStoreAndWorker(t *testing.T) {
 	p := newMachine(t)
 	p.write("config/ringi/ringi.yaml", oneAgent)
-	c, err := p.read()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := p.env().openServer(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := p.openedServer()
 	defer s.close()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -280,14 +273,7 @@ agents:
     expiry: never
     limits: {tool_calls: 7}
 `)
-	c, err := p.read()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := p.env().openServer(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := p.openedServer()
 	defer s.close()
 	a := s.agents[0]
 	start := ringi.RunStart{Messages: []ringi.Message{ringi.User(customerText)}}
@@ -415,14 +401,7 @@ func TestServeKilled(t *testing.T) {
 	p.write("config/ringi/tools.json", `[{"name":"pay","effect":"non_idempotent_write","data_class":"public_content"}]`)
 	p.write("config/ringi/ringi.yaml", "agents:\n  - name: payer\n    zone: local\n    model: {kind: scripted, script: talks.jsonl}\n    tools: {file: tools.json}\n")
 	p.serve().stop(syscall.SIGTERM) // makes key and store
-	c, err := p.read()
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := p.env().openServer(t.Context(), c) // has the agent, and no worker
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := p.openedServer()       // has the agent, and no worker
 	defer other.close()
 	var decided []string
 	for range rounds {

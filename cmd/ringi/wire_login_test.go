@@ -15,14 +15,7 @@ func TestS12_CommandLineKnowsPeople(t *testing.T) {
 	p := newMachine(t)
 	joined := "  same_person: [[local:ana, 'os:1000@desk']]\n"
 	p.write("config/ringi/ringi.yaml", "login:\n"+joined+oneAgent)
-	c, err := p.read("--data", p.dir+"/data")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := p.env().openServer(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := p.openedServer("--data", p.dir+"/data")
 	desk := access.User{ID: access.LocalID("desk"), Name: "Front desk", Shared: true}
 	if err := s.people.AddUser(t.Context(), operator(), desk); err != nil {
 		t.Fatal(err)

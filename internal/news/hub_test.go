@@ -88,6 +88,13 @@ func hub(s ringi.Service, done <-chan struct{}) *news.Hub {
 		}})
 }
 
+// followed is a hub over an engine whose feed it has.
+func followed(t *testing.T, done <-chan struct{}) (*engine.Engine, *counted, *news.Hub) {
+	e := asking(t)
+	s := &counted{Service: e, feed: e}
+	return e, s, hub(s, done)
+}
+
 // A reader is told of each change once, with a feed and without.
 func TestHubTellsOnce(t *testing.T) {
 	for name, feed := range map[string]bool{"feed": true, "none": false} {
@@ -155,9 +162,7 @@ func TestHubOverAStoreThatFails(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				done := make(chan struct{})
 				defer close(done)
-				e := asking(t)
-				s := &counted{Service: e, feed: e}
-				h := hub(s, done)
+				e, s, h := followed(t, done)
 				at := h.Join()
 				defer h.Leave()
 				begun := time.Now()
@@ -185,9 +190,7 @@ func TestHubRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		done := make(chan struct{})
 		defer close(done)
-		e := asking(t)
-		s := &counted{Service: e, feed: e}
-		h := hub(s, done)
+		e, s, h := followed(t, done)
 		at := h.Join()
 		h.Leave()
 		time.Sleep(5 * time.Minute)
