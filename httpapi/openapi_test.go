@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"encoding/json"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -187,4 +188,26 @@ func (w *world) fits(c *jsonschema.Compiler, doc object, method, path string, go
 	if got.header.Get("Cache-Control") != "no-store" {
 		w.t.Errorf("%s %s may be stored", method, path)
 	}
+}
+
+// The page names every operation of the document, and what it answers.
+func TestOperationsPage(t *testing.T) {
+	w := newWorld(t, setting{idle: true})
+	var doc struct {
+		Paths map[string]map[string]struct {
+			Summary   string
+			Responses map[string]any
+		}
+	}
+	w.do("", "GET", "/v1/openapi.json", "").into(t, &doc)
+	var b strings.Builder
+	b.WriteString("| operation | what it does | answers |\n|---|---|---|\n")
+	for _, path := range slices.Sorted(maps.Keys(doc.Paths)) {
+		for _, method := range slices.Sorted(maps.Keys(doc.Paths[path])) {
+			op := doc.Paths[path][method]
+			statuses := slices.DeleteFunc(slices.Sorted(maps.Keys(op.Responses)), func(s string) bool { return s == "default" })
+			b.WriteString("| `" + strings.ToUpper(method) + " " + path + "` | " + op.Summary + " | " + strings.Join(statuses, ", ") + " |\n")
+		}
+	}
+	pageHas(t, "api.md", "operations", b.String())
 }

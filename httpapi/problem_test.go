@@ -16,10 +16,15 @@ import (
 	"github.com/ringi-dev/ringi/httpapi"
 )
 
-var update = flag.Bool("update", false, "rewrite the table in docs/errors.md")
+var update = flag.Bool("update", false, "rewrite the tables in docs/errors.md and docs/api.md")
 
-func TestErrorsPage(t *testing.T) {
-	const file, from, to = "../docs/errors.md", "<!-- errors -->\n", "<!-- /errors -->"
+func TestErrorsPage(t *testing.T) { pageHas(t, "errors.md", "errors", httpapi.Table()) }
+
+// pageHas holds a page of docs against a table, at the place that the page marks
+// for it.
+func pageHas(t *testing.T, page, mark, table string) {
+	t.Helper()
+	file, from, to := "../docs/"+page, "<!-- "+mark+" -->\n", "<!-- /"+mark+" -->"
 	b, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -29,13 +34,13 @@ func TestErrorsPage(t *testing.T) {
 	if !ok || !ok2 {
 		t.Fatal("the page has no place for the table")
 	}
-	if old == httpapi.Table() {
+	if old == table {
 		return
 	}
 	if !*update {
-		t.Fatal("docs/errors.md differs from the code: go test ./httpapi -run TestErrorsPage -update")
+		t.Fatalf("docs/%s differs from the code: go test ./httpapi -run Page -update", page)
 	}
-	if err := os.WriteFile(file, []byte(head+from+httpapi.Table()+to+tail), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte(head+from+table+to+tail), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
