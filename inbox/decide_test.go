@@ -300,7 +300,7 @@ func TestF151_MaskedAndRevealed(t *testing.T) {
 	h, ana, r := oneCall(t, `{"type":"object","properties":{"to":{"type":"string"},"pin":{"type":"string","format":"password"},"headers":{"type":"object"},"note":{"type":"string"}}}`, input)
 	b := h.browser(ana)
 	secrets := []string{"hunter2", "sk-TEST-0000", "sk-TEST-1111"}
-	for _, path := range []string{"/", "/a/" + r.ID, "/a/" + r.ID + "/edit", "/run/" + r.RunID, "/?q=hunter2", "/batch?id=" + r.ID} {
+	for _, path := range []string{"/", "/a/" + r.ID, "/a/" + r.ID + "/edit", "/run/" + r.RunID, "/?q=hunter2", "/batch?id=" + r.ID, "/?show=all&order=soonest", "/day", "/start", "/help"} {
 		b.open(path).want(200)
 		for _, s := range secrets {
 			if strings.Contains(strings.ReplaceAll(b.page, "q=hunter2", ""), s) && path != "/?q=hunter2" {
