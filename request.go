@@ -87,7 +87,9 @@ type ApprovalRequest struct {
 	// Claim is what a foreign loop says of the call, unchecked; nil for none.
 	Claim *Claim `json:"claim,omitempty"`
 	// Untrusted is set where the run read results of tools from outside.
-	Untrusted bool      `json:"untrusted,omitempty"`
+	Untrusted bool `json:"untrusted,omitempty"`
+	// Risk is read off the rest: nothing that was signed.
+	Risk      Risk      `json:"risk"`
 	CreatedAt time.Time `json:"created_at"`
 	// ExpiresAt is zero for a request that never expires.
 	ExpiresAt time.Time `json:"expires_at,omitzero"`

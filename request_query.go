@@ -18,9 +18,10 @@ type RequestOrder string
 // The orders. Requests that are equal in one are listed by CreatedAt, then ID
 // (newest first: both turned round).
 const (
-	OldestFirst  RequestOrder = "" // by CreatedAt
-	NewestFirst  RequestOrder = "newest"
-	SoonestFirst RequestOrder = "soonest" // by ExpiresAt; those that never expire come last
+	OldestFirst   RequestOrder = "" // by CreatedAt
+	NewestFirst   RequestOrder = "newest"
+	SoonestFirst  RequestOrder = "soonest"  // by ExpiresAt; those that never expire come last
+	RiskiestFirst RequestOrder = "riskiest" // by Risk
 )
 
 // RequestQuery selects requests. Every field that is set narrows the list.
@@ -32,6 +33,7 @@ type RequestQuery struct {
 	Tool   string         // its exact name
 	Agent  string         // its exact name
 	Kind   RequestKind
+	Risk   Risk
 	// For lists what somebody may decide: what names him by ID, or one of his
 	// Teams, or names nobody. It is a filter and no permission: four eyes,
 	// admin-only tools and policy are not looked at. Other fields mean nothing.
@@ -56,7 +58,7 @@ func (q RequestQuery) Check() error {
 		return fmt.Errorf("search has %d characters, at most %d are taken: %w", n, MaxSearch, ErrTooLarge)
 	}
 	switch q.Order {
-	case OldestFirst, NewestFirst, SoonestFirst:
+	case OldestFirst, NewestFirst, SoonestFirst, RiskiestFirst:
 		return nil
 	}
 	return fmt.Errorf("unknown order %q of requests", q.Order)
@@ -71,7 +73,7 @@ func (q RequestQuery) Words() []string {
 
 // Filters reports whether more is asked for than space, run, thread and state.
 func (q RequestQuery) Filters() bool {
-	return q.Tool != "" || q.Agent != "" || q.Kind != "" || q.Initiator != "" || q.forSomebody() || len(q.Words()) > 0
+	return q.Tool != "" || q.Agent != "" || q.Kind != "" || q.Risk != "" || q.Initiator != "" || q.forSomebody() || len(q.Words()) > 0
 }
 
 func (q RequestQuery) forSomebody() bool { return q.For.ID != "" || len(q.For.Teams) > 0 }
@@ -88,7 +90,7 @@ func (q RequestQuery) Matcher() func(*RequestRow) bool {
 		return r.Space == q.Space && slices.Contains(states, r.State) &&
 			(q.RunID == "" || q.RunID == r.RunID) && (q.Thread == "" || q.Thread == r.Thread) &&
 			(q.Tool == "" || q.Tool == r.Tool) && (q.Agent == "" || q.Agent == r.Agent) &&
-			(q.Kind == "" || q.Kind == r.Kind) && (q.Initiator == "" || q.Initiator == r.Initiator) &&
+			(q.Kind == "" || q.Kind == r.Kind) && (q.Risk == "" || q.Risk.OrHigh() == r.Risk.OrHigh()) && (q.Initiator == "" || q.Initiator == r.Initiator) &&
 			(!somebody || mayDecide(r, &q.For)) &&
 			!slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(r.Text, w) })
 	}
@@ -113,6 +115,10 @@ func (q RequestQuery) Compare(a, b *RequestRow) int {
 	case SoonestFirst:
 		if soon := compareDeadlines(a.ExpiresAt, b.ExpiresAt); soon != 0 {
 			return soon
+		}
+	case RiskiestFirst:
+		if risk := cmp.Compare(a.Risk.rank(), b.Risk.rank()); risk != 0 {
+			return risk
 		}
 	}
 	return age

@@ -233,7 +233,9 @@ type RequestRow struct {
 	People, Teams []string
 	// Text is what RequestQuery.Search looks in: words in lower case, secrets
 	// left out, at most 2 KiB.
-	Text                 string
+	Text string
+	// Risk is given back as Risk.OrHigh has it.
+	Risk                 Risk
 	CreatedAt, ExpiresAt time.Time
 	DecidedAt, UseBy     time.Time
 	DecidedBy            string

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/internal/risk"
 	"github.com/ringi-dev/ringi/sign"
 )
 
@@ -265,6 +266,8 @@ func (e *Engine) row(s *state, ev *ringi.ApprovalRequested, k *ask) ringi.Reques
 		row.Initiator = ev.Initiators[0]
 	}
 	row.Text = e.searchText(&row, k.input)
+	tool, _ := e.reg.Tool(row.Tool)
+	row.Risk = risk.Of(&ringi.ApprovalRequest{Kind: ev.Ask, Tool: tool, Call: ringi.ToolCall{Tool: row.Tool, Input: k.input}, Untrusted: ev.Untrusted})
 	return row
 }
 
@@ -362,6 +365,7 @@ func (e *Engine) view(ctx context.Context, s *state, r *request) ringi.ApprovalR
 	if r.outcomeKind() {
 		v.Evidence = e.evidence(ctx, s, r)
 	}
+	v.Risk = risk.Of(&v)
 	return v
 }
 

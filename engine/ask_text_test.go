@@ -155,6 +155,40 @@ func TestRequestsForSomebody(t *testing.T) {
 	}
 }
 
+// The list by risk, and what a request says of itself, are one.
+func TestRequestsByRisk(t *testing.T) {
+	w := newWorld(t)
+	w.tool(ringi.Tool{Name: "peek", Effect: ringi.ReadOnly, NeedsApproval: true}, nil)
+	w.tool(ringi.Tool{Name: "send", Effect: ringi.IdempotentWrite, InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
+	w.says(calls("peek", `{}`, "pay", `{}`, "send", `{"to":"a\u202eb"}`, "send", `{"to":"bob"}`))
+	e := w.engine()
+	res := w.run(e, ringi.RunStart{By: ana})
+	if len(res.Pending) != 4 {
+		t.Fatalf("%d requests wait", len(res.Pending))
+	}
+	for _, tt := range []struct {
+		q    ringi.RequestQuery
+		want []ringi.Risk
+	}{
+		{ringi.RequestQuery{Order: ringi.RiskiestFirst}, []ringi.Risk{ringi.RiskHigh, ringi.RiskMedium, ringi.RiskMedium, ringi.RiskLow}},
+		{ringi.RequestQuery{Risk: ringi.RiskHigh}, []ringi.Risk{ringi.RiskHigh}},
+		{ringi.RequestQuery{Risk: ringi.RiskHigh, Tool: "pay"}, nil},
+		{ringi.RequestQuery{Risk: ringi.RiskMedium, Order: ringi.NewestFirst}, []ringi.Risk{ringi.RiskMedium, ringi.RiskMedium}},
+	} {
+		page, err := e.Requests(t.Context(), tt.q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []ringi.Risk
+		for _, r := range page.Requests {
+			got = append(got, r.Risk)
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%+v lists %q, want %q", tt.q, got, tt.want)
+		}
+	}
+}
+
 // loading counts the runs that an engine reads.
 type loading struct {
 	ringi.Store

@@ -2267,7 +2267,7 @@ func TestBreak_RowsCarriedBetweenStores(t *testing.T) {
 	steal(t, production, `ATTACH '`+staging+`' AS s`,
 		`INSERT INTO runs SELECT n+10, space, id, 'thr_9', agent, parent, status, reason, open, seq, head, mac, owner, epoch, attempts, corrupt, deadline, created_at, updated_at FROM s.runs`,
 		`INSERT INTO records SELECT n+100, space, run, seq, kind, head, payload, salt, hash FROM s.records`,
-		`INSERT INTO requests SELECT n+10, space, id, run, 'thr_9', call, kind, tool, state, digest, agent, initiator, people, teams, text, created_at, expires_at, decided_at, use_by, decided_by FROM s.requests`)
+		`INSERT INTO requests SELECT n+10, space, id, run, 'thr_9', call, kind, tool, state, digest, agent, initiator, people, teams, text, created_at, expires_at, decided_at, use_by, decided_by, risk FROM s.requests`)
 	store, err := sqlite.Open(production, sqlite.Options{Now: w.now})
 	must(t, err)
 	defer store.Close()

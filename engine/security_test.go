@@ -1031,7 +1031,7 @@ func TestS47_RequestsSayWhereUntrustedTextWasRead(t *testing.T) {
 	w.says(calls("web", `{}`), calls("pay", `{}`))
 	res := w.run(w.engine(), ringi.RunStart{})
 	wantStatus(t, res, ringi.WaitingForApproval, 1)
-	if !res.Pending[0].Untrusted {
-		t.Error("the request does not say that the run read untrusted text")
+	if r := res.Pending[0]; !r.Untrusted || r.Risk != ringi.RiskHigh {
+		t.Errorf("the request does not say that the run read untrusted text: %v, risk %s", r.Untrusted, r.Risk)
 	}
 }

@@ -181,8 +181,9 @@ type listInput struct {
 	States
 	Thread string `query:"thread" doc:"Only this thread's."`
 	Run    string `query:"run" doc:"Only this run's."`
+	Risk   string `query:"risk" enum:"high,medium,low" doc:"Only those to be looked at so closely."`
 	Search string `query:"q" maxLength:"200" doc:"Only those whose text holds every word: tool, agent, ids, and the texts of the input where the reader sees it."`
-	Order  string `query:"order" enum:"oldest,newest,soonest" default:"oldest" doc:"soonest: by the time at which they expire."`
+	Order  string `query:"order" enum:"oldest,newest,soonest,riskiest" default:"oldest" doc:"soonest: by the time at which they expire. riskiest: by risk, then the oldest first."`
 	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"At most so many."`
 	Cursor string `query:"cursor" doc:"The member next of the page before."`
 }
@@ -190,7 +191,7 @@ type listInput struct {
 // query is what the service is asked for; a cursor is good for it alone.
 func (in *listInput) query() ringi.RequestQuery {
 	q := in.Filters.query()
-	q.State, q.RunID, q.Thread, q.Search, q.Order = in.states(), in.Run, in.Thread, in.Search, ringi.RequestOrder(in.Order)
+	q.State, q.RunID, q.Thread, q.Risk, q.Search, q.Order = in.states(), in.Run, in.Thread, ringi.Risk(in.Risk), in.Search, ringi.RequestOrder(in.Order)
 	if in.Order == "oldest" {
 		q.Order = ringi.OldestFirst
 	}
@@ -247,7 +248,7 @@ func (s *server) listed(ctx context.Context, w access.Who, in *listInput, r ring
 	}
 	out := v.show(r, "")
 	if v.sight < sight.Full {
-		if in.For != "" || len(in.Teams) > 0 || in.By != "" && in.By != w.Principal.ID {
+		if in.For != "" || len(in.Teams) > 0 || in.Risk != "" || in.By != "" && in.By != w.Principal.ID {
 			return sight.Request{}, false
 		}
 		text := strings.ToLower(strings.Join([]string{out.Call.Tool, out.Agent, out.ID, out.Call.ID, out.Call.Input}, "\n"))

@@ -281,7 +281,7 @@ func (c *Client) Requests(ctx context.Context, q ringi.RequestQuery) (ringi.Requ
 		return ringi.RequestPage{}, fmt.Errorf("list requests: %w", err)
 	}
 	v := filters(q)
-	for name, value := range map[string]string{"run": q.RunID, "thread": q.Thread, "q": strings.Join(q.Words(), " "), "order": string(q.Order), "cursor": q.After} {
+	for name, value := range map[string]string{"run": q.RunID, "thread": q.Thread, "risk": riskOf(q), "q": strings.Join(q.Words(), " "), "order": string(q.Order), "cursor": q.After} {
 		set(v, name, value)
 	}
 	limit := min(q.Limit, 1000)
@@ -305,7 +305,7 @@ func (c *Client) Requests(ctx context.Context, q ringi.RequestQuery) (ringi.Requ
 
 // RequestCount counts what Requests would list, up to limit (0: 1,000; at most
 // 1,000), of what the token's owner may count: an admin all, who decides what he
-// is asked, anybody what he asked for. A search, a thread or a run is refused.
+// is asked, anybody what he asked for. A search, a risk, a thread or a run is refused.
 func (c *Client) RequestCount(ctx context.Context, q ringi.RequestQuery, limit int) (int, error) {
 	v, err := countable(q)
 	if err != nil {
@@ -339,10 +339,17 @@ func (c *Client) RequestTally(ctx context.Context, q ringi.RequestQuery, from, t
 }
 
 func countable(q ringi.RequestQuery) (url.Values, error) {
-	if q.Search != "" || q.Thread != "" || q.RunID != "" {
+	if q.Search != "" || q.Thread != "" || q.RunID != "" || q.Risk != "" {
 		return nil, errors.New("a server counts by tool, agent, kind, decider and initiator alone")
 	}
 	return filters(q), nil
+}
+
+func riskOf(q ringi.RequestQuery) string {
+	if q.Risk == "" {
+		return ""
+	}
+	return string(q.Risk.OrHigh())
 }
 
 // filters are the parameters of [Filters] and [States].

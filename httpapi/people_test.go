@@ -259,6 +259,7 @@ func TestS21_FiltersOfTheList(t *testing.T) {
 		{"ben", "order=newest", "321"}, {"ben", "order=soonest", "123"}, {"ben", "initiator=local:uma", "12"}, {"ben", "initiator=client:bot", "3"},
 		{"ben", "for=local:bea", "13"}, {"ben", "for=local:bea&for_team=money", "123"}, {"ben", "kind=input", ""}, {"ben", "kind=approval", "123"},
 		{"ben", "agent=other", ""}, {"ben", "order=newest&limit=1", "321"},
+		{"ben", "order=riskiest", "123"}, {"ben", "risk=low", ""}, {"ben", "risk=medium", "123"}, {"uma", "risk=medium", ""}, {"uma", "order=riskiest", "12"},
 		{"ben", "q=pin-5-secret", ""},
 		{"uma", "q=refund", "1"}, {"uma", "initiator=local:uma", "12"}, {"uma", "initiator=client:bot", ""}, {"uma", "for_team=money", ""},
 	} {
@@ -288,7 +289,7 @@ func TestS21_FiltersOfTheList(t *testing.T) {
 			t.Errorf("%s %s gives %q, want %q", c.who, c.query, got, c.want)
 		}
 	}
-	for _, bad := range []string{"order=random", "kind=x", "q=" + strings.Repeat("x", 201)} {
+	for _, bad := range []string{"order=random", "risk=none", "kind=x", "q=" + strings.Repeat("x", 201)} {
 		if got := w.do("ben", "GET", "/v1/approvals?"+bad, ""); got.status != 422 {
 			t.Errorf("%s: %d %s", bad, got.status, got.body)
 		}

@@ -55,7 +55,7 @@ func batchable(s seen, d document) string {
 		return "it does not wait for a decision"
 	case s.Preview != nil || s.PreviewError != "":
 		return "it has a preview of its own to be read"
-	case risky(s.ApprovalRequest, d.Flags):
+	case risky(s.ApprovalRequest):
 		return "its risk is to be looked at by itself"
 	case d.Broken:
 		return "its input cannot be laid in columns"

@@ -73,7 +73,7 @@ func (in *inbox) decide(w http.ResponseWriter, r *http.Request, who access.Who) 
 // for.
 func (in *inbox) factTyped(s seen, text string) bool {
 	d := showJSON(string(s.Call.Input), maskerOf(s.ApprovalRequest))
-	return !risky(s.ApprovalRequest, d.Flags) || factOf(sentenceOf(s.ApprovalRequest).Tool, moneyOf(s.ApprovalRequest), d).typed(text)
+	return !risky(s.ApprovalRequest) || factOf(sentenceOf(s.ApprovalRequest).Tool, moneyOf(s.ApprovalRequest), d).typed(text)
 }
 
 // findToDecide returns a request that somebody may answer so.

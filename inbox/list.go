@@ -130,7 +130,7 @@ func (b *listBody) tidy(who access.Who) {
 	if !slices.Contains([]string{"me", "teams", "mine", "all"}, b.Whose) {
 		b.Whose = usual
 	}
-	if !slices.Contains([]string{"oldest", "newest", "soonest"}, b.Order) || b.Order == "soonest" && b.State != "pending" {
+	if !slices.Contains([]string{"oldest", "newest", "soonest", "riskiest"}, b.Order) || b.State != "pending" && (b.Order == "soonest" || b.Order == "riskiest") {
 		b.Order = order
 	}
 	b.Filtered = b.Query != "" || b.Tool != "" || b.Agent != "" || b.Kind != "" || b.Order != order
@@ -209,6 +209,8 @@ func (b *listBody) query(who access.Who) (q ringi.RequestQuery, ok bool) {
 		q.Order = ringi.NewestFirst
 	case "soonest":
 		q.Order = ringi.SoonestFirst
+	case "riskiest":
+		q.Order = ringi.RiskiestFirst
 	}
 	switch b.Whose {
 	case "mine":

@@ -130,6 +130,8 @@ func TestFiltersAndOrderStandInTheAddress(t *testing.T) {
 		"/":                                  {refund.ID, cancel.ID},
 		"/?order=newest":                     {cancel.ID, refund.ID},
 		"/?order=soonest":                    {refund.ID, cancel.ID},
+		"/?order=riskiest":                   {refund.ID, cancel.ID}, // both of one risk
+		"/?order=riskiest&state=decided":     nil,
 		"/?tool=refund":                      {refund.ID},
 		"/?tool=nothing":                     nil,
 		"/?agent=office":                     {refund.ID, cancel.ID},

@@ -111,7 +111,7 @@ func (in *inbox) showRequest(w http.ResponseWriter, r *http.Request, who access.
 func (in *inbox) fillRequest(ctx context.Context, who access.Who, s seen, hide *masker, b *requestBody) error {
 	b.Input = showJSON(string(s.Call.Input), hide)
 	b.Chips = chipsOf(s.ApprovalRequest, b.Input.Flags)
-	b.Risky = risky(s.ApprovalRequest, b.Input.Flags)
+	b.Risky = risky(s.ApprovalRequest)
 	b.Money = moneyOf(s.ApprovalRequest)
 	if b.Can.Approve && b.Risky {
 		f := factOf(b.Sentence.Tool, b.Money, b.Input)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/internal/escape"
+	"github.com/ringi-dev/ringi/internal/risk"
 	"github.com/ringi-dev/ringi/internal/strictjson"
 )
 
@@ -130,9 +131,7 @@ func chipsOf(r ringi.ApprovalRequest, flags []string) []chip {
 }
 
 // risky requests are not for one key, and not for a batch.
-func risky(r ringi.ApprovalRequest, flags []string) bool {
-	return r.Untrusted || isForeign(r) || r.Tool.Remote != nil || len(flags) > 0 || r.Kind == ringi.KindOutcome
-}
+func risky(r ringi.ApprovalRequest) bool { return risk.Of(&r) == ringi.RiskHigh }
 
 // sum is an amount of money, and the field that it was read from.
 type sum struct{ Text, From string }

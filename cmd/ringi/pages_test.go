@@ -49,6 +49,7 @@ func BenchmarkPages(b *testing.B) {
 		{"inbox", "/", "order-"},
 		{"inbox all", "/?show=all", "order-"},
 		{"inbox newest", "/?show=all&order=newest", "order-"},
+		{"inbox riskiest", "/?show=all&order=riskiest", "order-"},
 		{"inbox of a team", "/?show=teams", "order-"},
 		{"inbox of a tool", "/?show=all&tool=refund", "order-"},
 		{"inbox search", "/?show=all&q=" + word, word},
@@ -58,6 +59,8 @@ func BenchmarkPages(b *testing.B) {
 		{"api list", "/v1/approvals?state=pending", "order-"},
 		{"api middle", "/v1/approvals?state=pending&cursor=" + url.QueryEscape(middle), "order-"},
 		{"api filter", "/v1/approvals?state=pending&tool=refund", "order-"},
+		{"api riskiest", "/v1/approvals?state=pending&order=riskiest&tool=refund", "order-"},
+		{"api risk", "/v1/approvals?state=pending&risk=high", ""},
 		{"api search", "/v1/approvals?state=pending&q=" + word, word},
 		{"api of 100", "/v1/approvals?state=pending&limit=100", "order-"},
 	} {

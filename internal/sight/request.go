@@ -46,6 +46,7 @@ type Request struct {
 	Foreign   string       `json:"foreign,omitempty"`
 	Claim     *ringi.Claim `json:"claim,omitempty"`
 	Untrusted bool         `json:"untrusted,omitempty"`
+	Risk      ringi.Risk   `json:"risk,omitempty"`
 	CreatedAt time.Time    `json:"created_at"`
 	ExpiresAt time.Time    `json:"expires_at,omitzero"`
 	// UseBy is how long an approval is good, in nanoseconds.
@@ -130,7 +131,7 @@ func (s Sight) deciders(out *Request, r ringi.ApprovalRequest, sweep mask.Sweepe
 	out.ProposedBy, out.DecidedBy = r.ProposedBy, r.DecidedBy
 	out.PreviewError, out.Evidence = sweep.Text(r.PreviewError), sweep.Text(r.Evidence)
 	out.InputSchema, out.Initiators, out.FourEyes, out.Answers = r.InputSchema, r.Initiators, r.FourEyes, r.Answers
-	out.Untrusted, out.UseBy, out.ProposalWaits = r.Untrusted, r.UseBy, r.ProposalWaits
+	out.Untrusted, out.Risk, out.UseBy, out.ProposalWaits = r.Untrusted, r.Risk.OrHigh(), r.UseBy, r.ProposalWaits
 }
 
 // claimed is a client's claim without what is secret.

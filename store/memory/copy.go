@@ -27,6 +27,7 @@ func copyIn(c *ringi.Commit) incoming {
 		in.requests = make([]*request, len(c.Requests))
 		for i, q := range c.Requests {
 			kept[i].row = cutTimes(copyLists(q))
+			kept[i].row.Risk = q.Risk.OrHigh()
 			in.requests[i] = &kept[i]
 		}
 	}

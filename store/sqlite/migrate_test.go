@@ -34,7 +34,7 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ringi.db")
 	openTest(t, path, Options{}).Close()
 	th := newThief(t, path)
-	if _, err := th.db.Exec(`INSERT INTO schema_migrations VALUES (3, '0003_later.sql', 0)`); err != nil {
+	if _, err := th.db.Exec(`INSERT INTO schema_migrations VALUES (4, '0004_later.sql', 0)`); err != nil {
 		t.Fatal(err)
 	}
 	s, err := Open(path, Options{})
@@ -42,10 +42,10 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 		s.Close()
 		t.Fatal("it was opened")
 	}
-	if !strings.Contains(err.Error(), "version 3") {
+	if !strings.Contains(err.Error(), "version 4") {
 		t.Errorf("the error is %v", err)
 	}
-	if _, err := th.db.Exec(`DELETE FROM schema_migrations WHERE version = 3`); err != nil {
+	if _, err := th.db.Exec(`DELETE FROM schema_migrations WHERE version = 4`); err != nil {
 		t.Fatal(err)
 	}
 	openTest(t, path, Options{})

@@ -53,6 +53,11 @@ func BenchmarkMillion(b *testing.B) {
 		{"for a person", ringi.RequestQuery{For: ringi.Principal{ID: "person99"}}, 50},
 		{"for a person and his teams", ringi.RequestQuery{For: eve}, 50},
 		{"for him, of a tool and agent", ringi.RequestQuery{For: eve, Tool: "tool7", Agent: "agent1"}, -1},
+		{"a risk", ringi.RequestQuery{Risk: ringi.RiskHigh}, 50},
+		{"a risk that the tool never has", ringi.RequestQuery{Risk: ringi.RiskHigh, Tool: "tool3"}, 0},
+		{"the lowest risk that the tool never has", ringi.RequestQuery{Risk: ringi.RiskLow, Tool: "tool4"}, 0},
+		{"a risk for a person and his teams", ringi.RequestQuery{Risk: ringi.RiskHigh, For: eve}, 50},
+		{"a risk and a common word", ringi.RequestQuery{Risk: ringi.RiskHigh, Search: "customer"}, 50},
 		{"common word", ringi.RequestQuery{Search: "customer"}, 50},
 		{"one row's word", ringi.RequestQuery{Search: "n987654n"}, 1},
 		{"inside of a word", ringi.RequestQuery{Search: "98765"}, -1},
@@ -64,7 +69,7 @@ func BenchmarkMillion(b *testing.B) {
 		{"word for a person", ringi.RequestQuery{Search: "user432", For: eve}, -1},
 		{"letters without words between them", ringi.RequestQuery{Search: "漢字"}, 50},
 	} {
-		for _, order := range []ringi.RequestOrder{ringi.OldestFirst, ringi.NewestFirst, ringi.SoonestFirst} {
+		for _, order := range []ringi.RequestOrder{ringi.OldestFirst, ringi.NewestFirst, ringi.SoonestFirst, ringi.RiskiestFirst} {
 			c.q.Space, c.q.Order = "default", order
 			name := strings.ReplaceAll(c.name+"/"+string(order), " ", "_")
 			b.Run(strings.TrimSuffix(name, "/"), func(b *testing.B) {
@@ -226,6 +231,10 @@ func millionth(dice *rand.Rand, i int, at time.Time) ringi.RequestRow {
 		State: ringi.Pending, Digest: id() + id(), CreatedAt: at, ExpiresAt: at.Add(72 * time.Hour)}
 	tool := dice.IntN(10)
 	r.Tool, r.Agent = fmt.Sprint("tool", tool), fmt.Sprint("agent", (tool+2*dice.IntN(5))%10) // of the same parity
+	r.Risk = ringi.Risks()[1+tool%2]                                                          // a tool reads or writes; few requests are of the highest risk
+	if tool >= 8 && i%3 == 0 {
+		r.Risk = ringi.RiskHigh
+	}
 	user := dice.IntN(5000)
 	r.Initiator = fmt.Sprint("user", user)
 	half := "even-handed"

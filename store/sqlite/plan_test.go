@@ -47,6 +47,10 @@ func TestQueryPlans(t *testing.T) {
 		}, "requests_state", true},
 		"newest":  {func() (string, []any) { return requests(ringi.RequestQuery{Order: ringi.NewestFirst}, page) }, "requests_state", false},
 		"soonest": {func() (string, []any) { return requests(ringi.RequestQuery{Order: ringi.SoonestFirst}, page) }, "requests_soonest", false},
+		"risk":    {func() (string, []any) { return requests(ringi.RequestQuery{Risk: ringi.RiskLow}, page) }, "requests_risk", false},
+		"risk of decided ones": {func() (string, []any) {
+			return requests(ringi.RequestQuery{Risk: ringi.RiskHigh, State: []ringi.RequestState{ringi.Spent}}, page)
+		}, "requests_risk", false},
 		"terms": {func() (string, []any) {
 			query, args := termsQuery(&ringi.RequestQuery{Space: "default", Tool: "pay"}, "a", page)
 			return "SELECT n" + query + " ORDER BY request_terms.rowid", args

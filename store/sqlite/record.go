@@ -25,7 +25,7 @@ func (w *writer) insertRequest(c *ringi.Commit, r *ringi.RequestRow) error {
 	first := rowNumber(r.CreatedAt.UnixMicro())
 	made, err := w.exec(insertRequest,
 		first, first+rowsOfATime, first, r.ID, r.CallID, string(r.Kind), r.Tool, string(r.State), r.Digest,
-		r.Agent, r.Initiator, jsonList(r.People), jsonList(r.Teams), r.Text,
+		r.Agent, r.Initiator, jsonList(r.People), jsonList(r.Teams), r.Text, string(r.Risk.OrHigh()),
 		r.CreatedAt.UnixMicro(), orNull(r.ExpiresAt), orNull(r.DecidedAt), orNull(r.UseBy), r.DecidedBy,
 		c.Space, c.RunID, r.Thread)
 	switch {
@@ -76,9 +76,9 @@ func (w *writer) eraseTerms(r *ringi.RequestRow) error {
 const (
 	insertRequest = `
 	INSERT INTO requests (n, space, id, run, thread, call, kind, tool, state, digest,
-	  agent, initiator, people, teams, text, created_at, expires_at, decided_at, use_by, decided_by)
+	  agent, initiator, people, teams, text, risk, created_at, expires_at, decided_at, use_by, decided_by)
 	SELECT coalesce((SELECT max(n) + 1 FROM requests WHERE n >= ? AND n < ?), ?),
-	  space, ?, id, thread, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
+	  space, ?, id, thread, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
 	FROM runs WHERE space = ? AND id = ? AND thread = ?`
 	insertTerms = `INSERT INTO request_terms (rowid, terms) VALUES (?, ?)`
 	// Whoever deletes a request deletes its terms: the table knows them no more.

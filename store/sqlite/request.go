@@ -39,11 +39,38 @@ func (s *Store) Requests(ctx context.Context, q ringi.RequestQuery) ([]ringi.Req
 		}
 		after = &row
 	}
-	list, err := s.list(ctx, q, after, bounded(q.Limit, 50))
+	list, err := s.inOrder(ctx, q, after, bounded(q.Limit, 50))
 	if err != nil {
 		return nil, fmt.Errorf("list requests: %w", err)
 	}
 	return list, nil
+}
+
+// inOrder lists the riskiest first as one list a risk, each the oldest first:
+// what narrows a list to a risk is indexed.
+func (s *Store) inOrder(ctx context.Context, q ringi.RequestQuery, after *ringi.RequestRow, limit int) ([]ringi.RequestRow, error) {
+	if q.Order != ringi.RiskiestFirst {
+		return s.list(ctx, q, after, limit)
+	}
+	var out []ringi.RequestRow
+	for _, risk := range ringi.Risks() {
+		switch {
+		case q.Risk != "" && q.Risk.OrHigh() != risk:
+			continue
+		case after != nil && after.Risk != risk:
+			continue // another's page came before
+		}
+		one := q
+		one.Order, one.Risk = ringi.OldestFirst, risk
+		list, err := s.list(ctx, one, after, limit-len(out))
+		if err != nil {
+			return nil, err
+		}
+		if out, after = append(out, list...), nil; len(out) >= limit {
+			break
+		}
+	}
+	return out, nil
 }
 
 // RequestCount counts the rows that q selects, up to limit.
@@ -155,7 +182,7 @@ func conditions(q *ringi.RequestQuery) (string, []any) {
 		where.WriteString(` AND ` + test)
 		args = append(args, value...)
 	}
-	for _, c := range [][2]string{{"tool", q.Tool}, {"agent", q.Agent}, {"kind", string(q.Kind)}, {"initiator", q.Initiator}} {
+	for _, c := range [][2]string{{"tool", q.Tool}, {"agent", q.Agent}, {"kind", string(q.Kind)}, {"initiator", q.Initiator}, {"risk", riskOf(q)}} {
 		if c[1] != "" {
 			add(c[0]+` = ?`, c[1])
 		}
@@ -174,6 +201,14 @@ func conditions(q *ringi.RequestQuery) (string, []any) {
 		add(`(`+strings.Join(some, ` OR `)+`)`, ids...)
 	}
 	return where.String(), args
+}
+
+// riskOf is the column's value for the risk that q asks for; empty for any.
+func riskOf(q *ringi.RequestQuery) string {
+	if q.Risk == "" {
+		return ""
+	}
+	return string(q.Risk.OrHigh())
 }
 
 // noDeadline stands for none where requests are ordered by their deadlines.
@@ -257,6 +292,9 @@ func requestsWhere(q ringi.RequestQuery, state ringi.RequestState, after *ringi.
 	default:
 		where += ` AND state = '` + string(state) + `'`
 	}
+	if risk := riskOf(&q); risk != "" { // SQLite takes requests_risk for it
+		where, args = where+` AND risk = ?`, append(args, risk)
+	}
 	if after == nil {
 		return where, args
 	}
@@ -274,7 +312,7 @@ func requestsWhere(q ringi.RequestQuery, state ringi.RequestState, after *ringi.
 	return where + ` AND (created_at, id) > (?, ?)`, append(args, created, after.ID)
 }
 
-const requestColumns = `space, id, run, thread, call, kind, tool, digest, agent, initiator, people, teams, text, created_at,
+const requestColumns = `space, id, run, thread, call, kind, tool, digest, agent, initiator, people, teams, text, risk, created_at,
 	expires_at, decided_at, use_by, decided_by`
 
 // requestRow reads requestColumns and the state.
@@ -282,7 +320,7 @@ func requestRow(scan func(...any) error) (ringi.RequestRow, error) {
 	var r ringi.RequestRow
 	var created, expires, decided, useBy moment
 	err := scan(&r.Space, &r.ID, &r.RunID, &r.Thread, &r.CallID, &r.Kind, &r.Tool, &r.Digest,
-		&r.Agent, &r.Initiator, (*texts)(&r.People), (*texts)(&r.Teams), &r.Text,
+		&r.Agent, &r.Initiator, (*texts)(&r.People), (*texts)(&r.Teams), &r.Text, &r.Risk,
 		&created, &expires, &decided, &useBy, &r.DecidedBy, &r.State)
 	if err != nil {
 		return ringi.RequestRow{}, found(err)

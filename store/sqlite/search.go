@@ -53,6 +53,7 @@ func (s *Store) search(ctx context.Context, p *page, after *ringi.RequestRow) er
 	if err != nil {
 		return err
 	}
+	terms = riskiest(p.q, terms)
 	if terms != "" && p.q.Order != ringi.SoonestFirst {
 		return s.byTerms(ctx, p, terms, last)
 	}

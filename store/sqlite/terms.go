@@ -25,6 +25,7 @@ const (
 	termPerson    = 'p'
 	termTeam      = 'm'
 	termAnybody   = 'n'
+	termRisk      = 'r' // medium and low alone: high is what has neither
 	termPiece     = 'x'
 )
 
@@ -38,6 +39,9 @@ func appendTerms(dst []byte, r *ringi.RequestRow) []byte {
 	column(termAgent, r.Agent)
 	column(termKind, string(r.Kind))
 	column(termInitiator, r.Initiator)
+	if risk := r.Risk.OrHigh(); risk != ringi.RiskHigh {
+		column(termRisk, string(risk))
+	}
 	for _, p := range r.People {
 		column(termPerson, p)
 	}
@@ -149,7 +153,21 @@ func termsOf(q ringi.RequestQuery) (words [][]string, rest []string) {
 		}
 		rest = append(rest, "("+strings.Join(some, " OR ")+")")
 	}
+	if risk := riskOf(&q); risk != "" && q.Risk.OrHigh() != ringi.RiskHigh {
+		rest = append(rest, column(termRisk, risk))
+	}
 	return words, rest
+}
+
+// riskiest narrows terms to the highest risk where that is asked for: to what
+// has no other. Alone there would be nothing to take away from.
+func riskiest(q *ringi.RequestQuery, terms string) string {
+	if q.Risk == "" || q.Risk.OrHigh() != ringi.RiskHigh || terms == "" {
+		return terms
+	}
+	space := spaceTerm(q.Space)
+	lower := func(r ringi.Risk) string { return string(appendColumn(nil, space, termRisk, string(r))) }
+	return "(" + terms + ") NOT (" + lower(ringi.RiskMedium) + " OR " + lower(ringi.RiskLow) + ")"
 }
 
 // beginning is the term for all that begin with a word of one or two characters.

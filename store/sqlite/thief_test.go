@@ -127,10 +127,10 @@ func (th thief) SetRequest(space, id string, change func(*ringi.RequestRow)) err
 		}
 		change(&r)
 		return hit(tx, `UPDATE requests SET thread = ?, call = ?, kind = ?, tool = ?, state = ?, digest = ?,
-			agent = ?, initiator = ?, people = ?, teams = ?, text = ?,
+			agent = ?, initiator = ?, people = ?, teams = ?, text = ?, risk = ?,
 			created_at = ?, expires_at = ?, decided_at = ?, use_by = ?, decided_by = ? WHERE space = ? AND id = ?`,
 			r.Thread, r.CallID, string(r.Kind), r.Tool, string(r.State), r.Digest,
-			r.Agent, r.Initiator, jsonList(r.People), jsonList(r.Teams), r.Text, r.CreatedAt.UnixMicro(),
+			r.Agent, r.Initiator, jsonList(r.People), jsonList(r.Teams), r.Text, string(r.Risk), r.CreatedAt.UnixMicro(),
 			orNull(r.ExpiresAt), orNull(r.DecidedAt), orNull(r.UseBy), r.DecidedBy, space, id)
 	})
 }

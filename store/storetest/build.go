@@ -94,7 +94,7 @@ func asked(row ringi.RunRow, id string, created time.Time) ringi.RequestRow {
 	return ringi.RequestRow{
 		Space: row.Space, ID: id, RunID: row.ID, Thread: row.Thread, CallID: "call_" + id,
 		Kind: ringi.KindApproval, Tool: "send_mail", State: ringi.Pending, Digest: "digest of " + id,
-		Agent: "clerk", Initiator: "ivy", People: []string{"ada"}, Teams: []string{"desk"}, Text: "send_mail clerk " + strings.ToLower(id),
+		Agent: "clerk", Initiator: "ivy", People: []string{"ada"}, Teams: []string{"desk"}, Text: "send_mail clerk " + strings.ToLower(id), Risk: ringi.RiskHigh,
 		CreatedAt: created, ExpiresAt: created.Add(72 * time.Hour),
 	}
 }

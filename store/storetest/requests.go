@@ -32,17 +32,17 @@ func insertRequests(t *testing.T, g *stage) {
 	want := ringi.RequestRow{
 		Space: space, ID: "req_1", RunID: "run_1", Thread: "thr_1", CallID: "call_1",
 		Kind: ringi.KindApprovalAndInput, Tool: "pay", State: ringi.Pending, Digest: "d1",
-		Agent: "clerk", Initiator: "ivy", People: []string{"ada", "o'hara", `"`, "a,b"}, Teams: []string{"desk"}, Text: "pay clerk req_1",
+		Agent: "clerk", Initiator: "ivy", People: []string{"ada", "o'hara", `"`, "a,b"}, Teams: []string{"desk"}, Text: "pay clerk req_1", Risk: ringi.RiskLow,
 		CreatedAt: now.Add(time.Microsecond), ExpiresAt: now.Add(time.Hour),
 	}
 	born := want
-	born.ID, born.State, born.People, born.Teams = "req_2", ringi.Withdrawn, nil, []string{}
+	born.ID, born.State, born.People, born.Teams, born.Risk = "req_2", ringi.Withdrawn, nil, []string{}, ""
 	born.DecidedAt, born.UseBy, born.DecidedBy = now.Add(time.Second), now.Add(time.Minute), "ada"
 	c := next(row, ringi.EventApprovalRequested)
 	c.Requests = []ringi.RequestRow{want, born}
 	g.commit(c)
 	same(t, "the pending request", g.request("req_1"), want)
-	born.Teams = nil // an empty list comes back as none
+	born.Teams, born.Risk = nil, ringi.RiskHigh // an empty list comes back as none, and no risk as the highest
 	same(t, "the settled request", g.request("req_2"), born)
 	if _, err := g.Request(ctx, space, "req_9"); is(ringi.ErrNotFound)(err) != "" {
 		t.Errorf("an unknown request gives %v", err)

@@ -42,10 +42,12 @@ func (g *stage) inbox(run string, change ...func(*ringi.RequestRow)) {
 func searchFilters(t *testing.T, g *stage) {
 	g.inbox("run_1",
 		func(r *ringi.RequestRow) { r.Tool, r.Agent, r.Initiator = "pay", "clerk", "ivy" },
-		func(r *ringi.RequestRow) { r.Tool, r.Agent, r.Initiator = "pay", "desk", "ivy" },
+		func(r *ringi.RequestRow) {
+			r.Tool, r.Agent, r.Initiator, r.Risk = "pay", "desk", "ivy", ringi.RiskMedium
+		},
 		func(r *ringi.RequestRow) { r.Tool, r.Agent, r.Kind = "PAY", "clerk", ringi.KindInput },
-		func(r *ringi.RequestRow) { r.Tool, r.Agent, r.Initiator = "pay_back", "", "" })
-	g.inbox("run_2", func(r *ringi.RequestRow) { r.Tool = "pay" })
+		func(r *ringi.RequestRow) { r.Tool, r.Agent, r.Initiator, r.Risk = "pay_back", "", "", "made_up" })
+	g.inbox("run_2", func(r *ringi.RequestRow) { r.Tool, r.Risk = "pay", ringi.RiskLow })
 	for _, c := range []struct {
 		name string
 		q    ringi.RequestQuery
@@ -57,6 +59,11 @@ func searchFilters(t *testing.T, g *stage) {
 		{"agent", ringi.RequestQuery{Agent: "desk"}, []string{"req_1_2"}},
 		{"kind", ringi.RequestQuery{Kind: ringi.KindInput}, []string{"req_1_3"}},
 		{"initiator", ringi.RequestQuery{Initiator: "ivy"}, []string{"req_1_1", "req_1_2", "req_1_3", "req_2_1"}},
+		{"risk", ringi.RequestQuery{Risk: ringi.RiskMedium}, []string{"req_1_2"}},
+		{"the highest risk, and none told", ringi.RequestQuery{Risk: ringi.RiskHigh}, []string{"req_1_1", "req_1_3", "req_1_4"}},
+		{"a risk that is none", ringi.RequestQuery{Risk: "made_up", Tool: "pay"}, []string{"req_1_1"}},
+		{"risk of a run", ringi.RequestQuery{Risk: ringi.RiskLow, RunID: "run_1"}, nil},
+		{"risk and tool", ringi.RequestQuery{Risk: ringi.RiskLow, Tool: "pay"}, []string{"req_2_1"}},
 		{"tool and agent", ringi.RequestQuery{Tool: "pay", Agent: "clerk"}, []string{"req_1_1", "req_2_1"}},
 		{"that never meet", ringi.RequestQuery{Tool: "pay_back", Agent: "clerk"}, nil},
 		{"tool of a run", ringi.RequestQuery{Tool: "pay", RunID: "run_2"}, []string{"req_2_1"}},
@@ -247,8 +254,11 @@ func searchOrder(t *testing.T, g *stage) {
 			}
 		}
 	}
-	g.inbox("run_1", set(0, 3*time.Hour), set(0, 0), set(-time.Hour, 2*time.Hour), set(-time.Hour, 3*time.Hour), set(-2*time.Hour, 0),
-		set(time.Hour, time.Hour))
+	risks := func(r ringi.Risk, set func(*ringi.RequestRow)) func(*ringi.RequestRow) {
+		return func(row *ringi.RequestRow) { set(row); row.Risk = r }
+	}
+	g.inbox("run_1", risks(ringi.RiskLow, set(0, 3*time.Hour)), risks(ringi.RiskMedium, set(0, 0)), risks(ringi.RiskMedium, set(-time.Hour, 2*time.Hour)),
+		risks("", set(-time.Hour, 3*time.Hour)), risks(ringi.RiskLow, set(-2*time.Hour, 0)), risks(ringi.RiskHigh, set(time.Hour, time.Hour)))
 	for _, c := range []struct {
 		order ringi.RequestOrder
 		want  []string
@@ -256,6 +266,7 @@ func searchOrder(t *testing.T, g *stage) {
 		{ringi.OldestFirst, []string{"req_1_5", "req_1_3", "req_1_4", "req_1_1", "req_1_2", "req_1_6"}},
 		{ringi.NewestFirst, []string{"req_1_6", "req_1_2", "req_1_1", "req_1_4", "req_1_3", "req_1_5"}},
 		{ringi.SoonestFirst, []string{"req_1_6", "req_1_3", "req_1_4", "req_1_1", "req_1_5", "req_1_2"}},
+		{ringi.RiskiestFirst, []string{"req_1_4", "req_1_6", "req_1_3", "req_1_2", "req_1_5", "req_1_1"}},
 	} {
 		for _, q := range []ringi.RequestQuery{{}, {Tool: "send_mail"}, {RunID: "run_1"}, {Search: "CLERK", RunID: "run_1"},
 			{State: everyState}, {State: everyState, Agent: "clerk"}} {
@@ -287,6 +298,9 @@ func searchMany(t *testing.T, g *stage) {
 			r.ExpiresAt = at.Add(time.Duration(1+j*31%n) * time.Hour)
 			r.Tool, r.Agent = fmt.Sprint("tool", j%2), fmt.Sprint("agent", j%3)
 			r.Text = strings.ToLower(fmt.Sprintf("%s %s number n%dn part%d", r.Tool, r.Agent, j, j%2000))
+			if r.Risk = ringi.Risks()[j%3]; j%1000 == 999 { // a risk that hardly any of a tool has
+				r.Risk, r.Tool = ringi.RiskHigh, "tool7"
+			}
 			if j%3 == 1 {
 				r.People, r.Teams = nil, []string{fmt.Sprint("team", j%1500)}
 			}
@@ -302,8 +316,9 @@ func searchMany(t *testing.T, g *stage) {
 		{Tool: "tool1"}, {Tool: "tool1", Agent: "agent2"}, {Search: "n5432n"}, {Search: "part1999"}, {Search: "part19"}, {Search: "n5 n"},
 		{Search: "number part1999 tool1"}, {Search: "nowhere"}, {Search: "99"}, {Search: "q"}, {For: ringi.Principal{ID: "eve", Teams: []string{"team700", "team1"}}},
 		{For: ringi.Principal{ID: "ada"}, Search: "part17"}, {Initiator: "ivy", Search: "part55 agent0"}, {Kind: ringi.KindInput}, {Agent: "agent9"},
+		{Risk: ringi.RiskHigh}, {Risk: ringi.RiskHigh, Tool: "tool1"}, {Risk: ringi.RiskLow, Search: "part19"}, {Risk: ringi.RiskMedium, Agent: "agent0"}, {Tool: "tool7"},
 	} {
-		for _, o := range []ringi.RequestOrder{ringi.OldestFirst, ringi.NewestFirst, ringi.SoonestFirst} {
+		for _, o := range []ringi.RequestOrder{ringi.OldestFirst, ringi.NewestFirst, ringi.SoonestFirst, ringi.RiskiestFirst} {
 			q.Space, q.Order, q.Limit, q.After = space, o, 50, ""
 			g.pages(q, all)
 		}
@@ -371,7 +386,7 @@ func searchExpired(t *testing.T, g *stage) {
 	deadline := g.request("req_1").ExpiresAt
 	g.inbox("run_2", func(r *ringi.RequestRow) { r.ExpiresAt = time.Time{} })
 	expired := []ringi.RequestState{ringi.Expired}
-	for _, o := range []ringi.RequestOrder{ringi.OldestFirst, ringi.NewestFirst, ringi.SoonestFirst} {
+	for _, o := range []ringi.RequestOrder{ringi.OldestFirst, ringi.NewestFirst, ringi.SoonestFirst, ringi.RiskiestFirst} {
 		for _, q := range []ringi.RequestQuery{{}, {Agent: "clerk"}, {Search: "clerk"}} {
 			q.Order = o
 			g.clock.Set(deadline.Add(-time.Microsecond))
@@ -381,7 +396,7 @@ func searchExpired(t *testing.T, g *stage) {
 		}
 	}
 	g.clock.Set(deadline.Add(time.Millisecond))
-	for _, o := range []ringi.RequestOrder{ringi.OldestFirst, ringi.NewestFirst, ringi.SoonestFirst} {
+	for _, o := range []ringi.RequestOrder{ringi.OldestFirst, ringi.NewestFirst, ringi.SoonestFirst, ringi.RiskiestFirst} {
 		for _, q := range []ringi.RequestQuery{{}, {Agent: "clerk"}, {Search: "clerk"}} {
 			q.Order = o
 			g.finds("pending behind the deadline", q, "req_2_1")
