@@ -340,6 +340,12 @@ func TestPresence(t *testing.T) {
 	if err := h.SetUser(ctx, operator, ben); err != nil || len(looking(a)) != 0 {
 		t.Errorf("he is disabled: %v", err)
 	}
+	for who, want := range map[string]Who{"ana": a, "ben": b} {
+		got, err := h.Opened(ctx, want, []string{"req_1", "req_2", "req_3"})
+		if err != nil || len(got) != map[string]int{"ana": 0, "ben": 2}[who] || got["req_3"] {
+			t.Errorf("%s has opened %v, %v", who, got, err)
+		}
+	}
 	for name, w := range map[string]Who{"nobody": {Space: "default"}, "agent": client("client:x", Scopes(), "*"), "other space": Operator("os:1@x", "blue")} {
 		if err := h.Look(ctx, w, "req_1"); !errors.Is(err, ErrForbidden) {
 			t.Errorf("%s looks: %v", name, err)

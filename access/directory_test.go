@@ -317,12 +317,16 @@ func TestMigrations(t *testing.T) {
 // A statement of the schema that fails leaves nothing of the others.
 func TestMigrationIsOneTransaction(t *testing.T) {
 	h := newHouse(t, Options{})
-	err := h.change(ctx, func(tx *tx) error {
-		s := sqltable.Schema{Table: "access_migrations", Steps: []sqltable.Step{{Version: 1, Name: "0001_init.sql"},
-			{Version: 2, Name: "0002_bad.sql", SQL: "CREATE TABLE half (x TEXT);\nnonsense;\n"}}}
+	steps, err := sqltable.Steps(migrations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = h.change(ctx, func(tx *tx) error {
+		s := sqltable.Schema{Table: "access_migrations", Steps: append(steps,
+			sqltable.Step{Version: len(steps) + 1, Name: "bad.sql", SQL: "CREATE TABLE half (x TEXT);\nnonsense;\n"})}
 		return s.Apply(tx.ctx, tx.Tx, SQLite, time.UnixMicro(tx.now))
 	})
-	if err == nil || !strings.Contains(err.Error(), "0002_bad.sql") {
+	if err == nil || !strings.Contains(err.Error(), "bad.sql") {
 		t.Errorf("the error is %v", err)
 	}
 	var n int

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/internal/sqltable"
 )
 
@@ -18,13 +17,11 @@ type Look struct {
 	Until   time.Time
 }
 
-// Look says that w has a request before him, for the next 30 seconds. The
-// caller has asked [May] for [ApprovalsRead]. Only people look.
+// Look says that w has a request before him, for the next 30 seconds, and that he
+// had: see [Directory.Opened]. The caller has asked [May] for [ApprovalsRead].
+// Only people look.
 func (d *Directory) Look(ctx context.Context, w Who, request string) error {
-	err := error(nil)
-	if w.Principal.Kind != ringi.Person || w.Principal.IsZero() || w.Space != d.o.Space {
-		err = ErrForbidden
-	}
+	err := d.ofAPerson(w)
 	if err == nil && (request == "" || len(request) > 255) {
 		err = ErrInvalid
 	}
@@ -33,6 +30,10 @@ func (d *Directory) Look(ctx context.Context, w Who, request string) error {
 			if err := tx.exec(`INSERT INTO presence (space, request, user_id, until) VALUES (?, ?, ?, ?)
 				ON CONFLICT (space, request, user_id) DO UPDATE SET until = excluded.until`,
 				d.o.Space, request, w.Principal.ID, tx.now+d.o.PresenceAge.Microseconds()); err != nil {
+				return notRecorded(err)
+			}
+			if err := tx.exec(`INSERT INTO opened (space, user_id, request, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+				d.o.Space, w.Principal.ID, request, tx.now); err != nil {
 				return notRecorded(err)
 			}
 			return nil

@@ -73,6 +73,7 @@ func (d *Directory) Tend(ctx context.Context) error {
 			{`DELETE FROM links WHERE space = ? AND ends_at <= ?`, tx.now},
 			{`DELETE FROM answers WHERE space = ? AND started_at <= ?`, tx.now - d.o.AnswerAge.Microseconds()},
 			{`DELETE FROM presence WHERE space = ? AND until <= ?`, tx.now},
+			{`DELETE FROM opened WHERE space = ? AND at <= ?`, tx.now - openedAge.Microseconds()},
 		} {
 			if err := tx.exec(end.query, d.o.Space, end.at); err != nil {
 				return notRecorded(err)

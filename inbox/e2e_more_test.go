@@ -157,8 +157,9 @@ func TestBrowserReflowAndLargeText(t *testing.T) {
 	h := newHouse(t, houseOptions{idle: true})
 	ana := h.add("Ana", access.RoleUser, access.RoleApprover)
 	r, fill := h.asks(ana, kettle), h.asks(ana, "Amara Okafor is on the telephone: cancel order A-1057.")
+	h.browser(ana).open("/?tool=refund").send("/views", nil, "name", "Refunds of the whole back office here").want(200)
 	b := h.tab(t, browser, screen{"narrow", 320, 640, true}).login(ana)
-	paths := []string{"/", "/?tool=refund", "/a/" + r.ID, "/a/" + r.ID + "/edit", "/a/" + fill.ID, "/run/" + r.RunID, "/day", "/help", "/start", "/a/req_nothing"}
+	paths := []string{"/", "/?tool=refund", "/?order=riskiest", "/a/" + r.ID, "/a/" + r.ID + "/edit", "/a/" + fill.ID, "/run/" + r.RunID, "/day", "/help", "/start", "/a/req_nothing"}
 	wide := func(what string) {
 		t.Helper()
 		for _, path := range paths {
@@ -209,7 +210,8 @@ func TestBrowserDarkPages(t *testing.T) {
 	r, fill := h.asks(ana, kettle), h.asks(ana, "Amara Okafor is on the telephone: cancel order A-1057.")
 	b := h.tab(t, browser, screens[0]).login(ana)
 	b.dark()
-	for name, path := range map[string]string{"list-filtered": "/?order=newest", "request": "/a/" + r.ID, "edit": "/a/" + r.ID + "/edit", "fill": "/a/" + fill.ID, "run": "/run/" + r.RunID,
+	h.browser(ana).open("/?tool=refund").send("/views", nil, "name", "Refunds").want(200)
+	for name, path := range map[string]string{"list-filtered": "/?order=newest", "list-kept": "/?tool=refund", "request": "/a/" + r.ID, "edit": "/a/" + r.ID + "/edit", "fill": "/a/" + fill.ID, "run": "/run/" + r.RunID,
 		"day": "/day", "help": "/help", "start": "/start", "refused": "/a/req_nothing", "batch": "/batch?id=" + r.ID, "empty": "/?state=expired"} {
 		b.open(path).look("dark-" + name)
 	}

@@ -150,6 +150,8 @@ func (in *inbox) routes() http.Handler {
 		"POST /a/{id}/reassign":  in.reassign,
 		"POST /a/{id}/extend":    in.extend,
 		"POST /a/{id}/look":      in.look,
+		"POST /views":            in.keepView,
+		"POST /views/forget":     in.forgetView,
 		"GET /batch":             in.batchPage,
 		"POST /batch":            in.batch,
 		"GET /run/{id}":          in.run,

@@ -49,6 +49,12 @@ type listBody struct {
 	Clear string
 	// Batch is set where something on the page can be decided with others.
 	Batch bool
+	// Kept are the views that he keeps under a name; Name is that of this one.
+	Kept []tab
+	Name string
+	// Address is what stands behind the question mark; empty for the plain list.
+	Address string
+	Problem string
 }
 
 type group struct {
@@ -72,6 +78,7 @@ type item struct {
 	By       string
 	R        ringi.ApprovalRequest
 	Batch    bool
+	Unread   bool // it waits, and he never had it before him
 
 	// shape is the same for items that one table can hold; see batchKey.
 	shape, fields string
@@ -93,10 +100,12 @@ var stateOf = map[string][]ringi.RequestState{
 var listTitle = map[string]string{"pending": "Pending", "decided": "Decided", "expired": "Expired and withdrawn"}
 
 func (in *inbox) list(w http.ResponseWriter, r *http.Request, who access.Who) error {
-	q := r.URL.Query()
-	b := listBody{State: q.Get("state"), Whose: q.Get("show"), Query: cut(strings.TrimSpace(q.Get("q")), ringi.MaxSearch),
-		Tool: q.Get("tool"), Agent: q.Get("agent"), Kind: q.Get("kind"), Order: q.Get("order"), At: in.now().UnixMilli()}
-	b.tidy(who)
+	return in.showList(w, r, who, http.StatusOK, r.URL.Query(), "")
+}
+
+func (in *inbox) showList(w http.ResponseWriter, r *http.Request, who access.Who, status int, q url.Values, problem string) error {
+	b := listOf(who, q)
+	b.At, b.Problem = in.now().UnixMilli(), problem
 	in.listTabs(&b, who)
 	p := page{Name: "list", Title: listTitle[b.State]}
 	if q.Get("refresh") == "1" {
@@ -105,12 +114,46 @@ func (in *inbox) list(w http.ResponseWriter, r *http.Request, who access.Who) er
 	if err := in.filters(r.Context(), &b); err != nil {
 		return err
 	}
+	if err := in.kept(r.Context(), who, &b); err != nil {
+		return err
+	}
 	if err := in.items(r.Context(), who, &b, q.Get("after")); err != nil {
+		return err
+	}
+	if err := in.unread(r.Context(), who, &b); err != nil {
 		return err
 	}
 	p.Flash = in.flashOf(r, who)
 	p.Body = b
-	return in.show(w, http.StatusOK, who, p)
+	return in.show(w, status, who, p)
+}
+
+// listOf is the list that an address asks for.
+func listOf(who access.Who, q url.Values) listBody {
+	b := listBody{State: q.Get("state"), Whose: q.Get("show"), Query: cut(strings.TrimSpace(q.Get("q")), ringi.MaxSearch),
+		Tool: q.Get("tool"), Agent: q.Get("agent"), Kind: q.Get("kind"), Order: q.Get("order")}
+	b.tidy(who)
+	return b
+}
+
+// unread marks what he never had before him, of what waits and is shown to him
+// whole.
+func (in *inbox) unread(ctx context.Context, who access.Who, b *listBody) error {
+	var ids []string
+	for _, it := range b.Items {
+		if it.Full && it.State == ringi.Pending {
+			ids = append(ids, it.ID)
+		}
+	}
+	opened, err := in.people.Opened(ctx, who, ids)
+	if err != nil {
+		return err
+	}
+	for i := range b.Items {
+		it := &b.Items[i]
+		it.Unread = it.Full && it.State == ringi.Pending && !opened[it.ID]
+	}
+	return nil
 }
 
 // tidy puts what is not known to what is usual: pending ones the oldest first,

@@ -1,6 +1,9 @@
 package inbox
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -17,6 +20,9 @@ type startBody struct {
 	Scenarios []Scenario
 	Problem   string
 	Text      string
+	// Key is the page's own: each of its forms begins one run, however often it is
+	// sent.
+	Key string
 }
 
 // maxMessage is the largest first message: 32 KiB.
@@ -41,7 +47,7 @@ func (in *inbox) showStart(w http.ResponseWriter, r *http.Request, who access.Wh
 	if b.Agents, err = in.service.Agents(r.Context()); err != nil {
 		return err
 	}
-	b.Scenarios = in.o.Scenarios
+	b.Scenarios, b.Key = in.o.Scenarios, ringi.NewID("key_", in.now())
 	return in.show(w, status, who, page{Name: "start", Title: "Start a run", Body: b})
 }
 
@@ -66,11 +72,29 @@ func (in *inbox) start(w http.ResponseWriter, r *http.Request, who access.Who) e
 	}
 	message := ringi.User(text)
 	message.Author = who.Principal.ID
-	res, err := in.service.Enqueue(r.Context(), ringi.RunStart{Agent: agent, By: who.Principal, Messages: []ringi.Message{message}})
+	start := ringi.RunStart{Agent: agent, By: who.Principal, Messages: []ringi.Message{message}}
+	if key := r.PostForm.Get("key"); key != "" {
+		start.Thread, start.Follows = threadOf(who, agent, text, key), ringi.NoRun
+	}
+	res, err := in.service.Enqueue(r.Context(), start)
+	if err != nil && start.Thread != "" {
+		if rows, failed := in.service.Runs(r.Context(), ringi.RunQuery{Thread: start.Thread, Limit: 1}); failed == nil && len(rows) > 0 {
+			return in.to(w, r, "/run/"+url.PathEscape(rows[0].ID)) // the form was sent twice
+		}
+	}
 	if err != nil {
 		return err
 	}
 	return in.to(w, r, "/run/"+url.PathEscape(res.RunID))
+}
+
+// threadOf is the thread of what a form begins: his own, and nobody's before.
+func threadOf(who access.Who, agent, text, key string) string {
+	h := sha256.New()
+	for _, part := range []string{"ringi-inbox-thread-v1", who.Principal.ID, agent, text, key} {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return "thr_" + hex.EncodeToString(h.Sum(nil))[:32]
 }
 
 func (in *inbox) help(w http.ResponseWriter, _ *http.Request, who access.Who) error {

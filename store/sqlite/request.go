@@ -46,11 +46,28 @@ func (s *Store) Requests(ctx context.Context, q ringi.RequestQuery) ([]ringi.Req
 	return list, nil
 }
 
+// fewMatches is up to how many rows of a filter are sorted by their risk.
+const fewMatches = 200
+
 // inOrder lists the riskiest first as one list a risk, each the oldest first:
-// what narrows a list to a risk is indexed.
+// what narrows a list to a risk is indexed. A filter that few rows pass is asked
+// once.
 func (s *Store) inOrder(ctx context.Context, q ringi.RequestQuery, after *ringi.RequestRow, limit int) ([]ringi.RequestRow, error) {
 	if q.Order != ringi.RiskiestFirst {
 		return s.list(ctx, q, after, limit)
+	}
+	if q.Filters() {
+		all := q
+		all.Order = ringi.OldestFirst
+		list, err := s.list(ctx, all, nil, fewMatches)
+		if err != nil {
+			return nil, err
+		}
+		if len(list) < fewMatches {
+			list = slices.DeleteFunc(list, func(r ringi.RequestRow) bool { return after != nil && q.Compare(&r, after) <= 0 })
+			slices.SortFunc(list, func(a, b ringi.RequestRow) int { return q.Compare(&a, &b) })
+			return list[:min(limit, len(list))], nil
+		}
 	}
 	var out []ringi.RequestRow
 	for _, risk := range ringi.Risks() {
