@@ -86,7 +86,8 @@ type Decision struct {
 	Note  string    `json:"note,omitempty"`
 	Scope DenyScope `json:"scope,omitempty"`
 	By    Principal `json:"by"`
-	// Channel says where the decision was made: callback, cli, api, inbox.
+	// Channel says where the decision was made: callback, cli, api, inbox; of the
+	// last two with the class of the network, as in "inbox:private".
 	Channel string `json:"channel,omitempty"`
 	// AndApprove approves the request that an edit or a fill leads to, in the
 	// same message: only where its bytes are the ones proposed, it has no

@@ -68,7 +68,18 @@ func NewAuthenticator(d *Directory, o AuthOptions) (*Authenticator, error) {
 // Errors: [ringi.ErrNoPrincipal] where nobody is known, [ErrCrossOrigin] where
 // the page or the form token is not ours, [ringi.ErrTooLarge], [ErrInvalid] for
 // a form that cannot be read, and the directory's own.
-func (a *Authenticator) FromRequest(r *http.Request) (Who, error) {
+func (a *Authenticator) FromRequest(r *http.Request) (Who, error) { return a.over(r, a.fromRequest) }
+
+// over adds the network that r came over.
+func (a *Authenticator) over(r *http.Request, known func(*http.Request) (Who, error)) (Who, error) {
+	w, err := known(r)
+	if err == nil {
+		w.Network = networkOf(a.o.Proxies.Addr(r))
+	}
+	return w, err
+}
+
+func (a *Authenticator) fromRequest(r *http.Request) (Who, error) {
 	headers := r.Header.Values("Authorization")
 	switch {
 	case len(headers) > 1:
@@ -106,11 +117,13 @@ func (a *Authenticator) FromPage(r *http.Request, origins []string) (Who, error)
 	if len(r.Header.Values("Authorization")) > 0 || len(from) != 1 || !slices.Contains(origins, from[0]) {
 		return a.FromRequest(r)
 	}
-	session, err := cookie(r)
-	if err != nil {
-		return Who{}, err
-	}
-	return a.d.BySession(r.Context(), session)
+	return a.over(r, func(r *http.Request) (Who, error) {
+		session, err := cookie(r)
+		if err != nil {
+			return Who{}, err
+		}
+		return a.d.BySession(r.Context(), session)
+	})
 }
 
 // bearer returns the token of an Authorization header (RFC 6750, 2.1).

@@ -157,7 +157,7 @@ func (d *Directory) Recheck(ctx context.Context, w Who) (Who, error) {
 	case w.Space != d.o.Space:
 	case w.session != "":
 		fresh, err := d.bySession(ctx, w.session)
-		fresh.csrf = w.csrf
+		fresh.csrf, fresh.Network = w.csrf, w.Network
 		return fresh, err
 	case w.TokenID != "":
 		t, _, err := scanToken(d.row(ctx, tokenColumns+`WHERE space = ? AND id = ?`, d.o.Space, w.TokenID).Scan)
@@ -165,7 +165,9 @@ func (d *Directory) Recheck(ctx context.Context, w Who) (Who, error) {
 			return Who{}, fmt.Errorf("read token: %w", err)
 		}
 		if err == nil {
-			return d.speaker(ctx, t)
+			fresh, err := d.speaker(ctx, t)
+			fresh.Network = w.Network
+			return fresh, err
 		}
 	case w.Principal.Auth == AuthOperator && slices.Equal(w.Roles, []Role{RoleAdmin}):
 		return w, nil

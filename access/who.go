@@ -36,6 +36,8 @@ type Who struct {
 	// Clients are the ids of the agents' clients that belong to the person:
 	// what they asked for is his own.
 	Clients []string
+	// Network is what the request came over; empty where there is none.
+	Network Network
 
 	// TokenID is empty without a token. Scopes and Agents are the token's: with
 	// no scope it may do nothing, with no agent it is for none.

@@ -330,7 +330,7 @@ func (s *server) decide(ctx context.Context, w access.Who, v seen, r ringi.Appro
 		return Settled{}, 0, s.refused(ctx, w, r.ID, b.Answer, err)
 	}
 	d := ringi.Decision{RequestID: r.ID, Digest: b.Digest, Answer: ringi.Answer(b.Answer), Input: string(b.Input), Result: b.Result, Reason: b.Reason,
-		Note: b.Note, Scope: ringi.DenyScope(b.Scope), By: w.Principal, Channel: "api", AndApprove: b.AndApprove}
+		Note: b.Note, Scope: ringi.DenyScope(b.Scope), By: w.Principal, Channel: w.Channel("api"), AndApprove: b.AndApprove}
 	set, err := s.Service.Decide(ctx, d)
 	if first := (*ringi.DecidedError)(nil); errors.As(err, &first) && repeats(first.Decision, d) {
 		now, err := s.Service.Request(ctx, r.ID)
@@ -375,7 +375,7 @@ func (s *server) mayDecide(ctx context.Context, w access.Who, v seen, r ringi.Ap
 // was not asked, and hands the reason on (S-31).
 func (s *server) refused(ctx context.Context, w access.Who, id, what string, err error) error {
 	if k, ok := s.Service.(ringi.RefusalKeeper); ok && !w.Principal.IsZero() && wordOf(err).status < http.StatusInternalServerError {
-		k.KeepRefusal(ctx, ringi.Decision{RequestID: id, Answer: ringi.Answer(what), By: w.Principal, Channel: "api"}, err)
+		k.KeepRefusal(ctx, ringi.Decision{RequestID: id, Answer: ringi.Answer(what), By: w.Principal, Channel: w.Channel("api")}, err)
 	}
 	return err
 }

@@ -258,7 +258,7 @@ func TestLongPollAndETag(t *testing.T) {
 	}
 	var events map[string]any
 	w.do("ada", "GET", "/v1/runs/"+r.RunID+"/events", "").into(t, &events)
-	if b, _ := json.Marshal(events); !strings.Contains(string(b), `"channel":"api"`) || !strings.Contains(string(b), `"auth":"token:`) {
+	if b, _ := json.Marshal(events); !strings.Contains(string(b), `"channel":"api:loopback"`) || !strings.Contains(string(b), `"auth":"token:`) {
 		t.Errorf("the log does not say how it was decided: %s", b)
 	}
 }

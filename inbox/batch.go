@@ -252,7 +252,7 @@ func (in *inbox) decideRow(ctx context.Context, who access.Who, row *batchRow) {
 	if row.Verdict == "deny" {
 		d = row.s.Deny(who.Principal, row.Reason)
 	}
-	d.Channel = channel
+	d.Channel = who.Channel(channel)
 	_, err := in.settle(ctx, who, row.s, d)
 	if err == nil {
 		row.Result = strings.ToUpper(answerWord(d.Answer)[:1]) + answerWord(d.Answer)[1:] + "."

@@ -13,7 +13,8 @@ import (
 	"github.com/ringi-dev/ringi/internal/strictjson"
 )
 
-// channel is what decisions made here are recorded under.
+// channel is what decisions made here are recorded under, with the network that
+// they came over.
 const channel = "inbox"
 
 type confirmBody struct {
@@ -37,7 +38,7 @@ func (in *inbox) decide(w http.ResponseWriter, r *http.Request, who access.Who) 
 	if err != nil {
 		return err
 	}
-	d := ringi.Decision{RequestID: s.ID, Digest: r.PostForm.Get("digest"), Answer: answer, By: who.Principal, Channel: channel,
+	d := ringi.Decision{RequestID: s.ID, Digest: r.PostForm.Get("digest"), Answer: answer, By: who.Principal, Channel: who.Channel(channel),
 		Reason: typed(r, "reason"), Note: typed(r, "note"), Result: typed(r, "result")}
 	if answer == ringi.Deny && r.PostForm.Get("scope") == string(ringi.ThisTool) {
 		d.Scope = ringi.ThisTool

@@ -27,14 +27,14 @@ func TestDenyKeepsReasonAndNoteApart(t *testing.T) {
 	b := h.browser(ana).open("/a/" + r.ID)
 	b.send("/decide", map[string]string{"answer": "deny"}, "reason", "not this kettle", "note", "ask Ben next time")
 	b.want(200, "refund: denied, by you")
-	b.open("/a/"+r.ID).want(200, "Reason, read by the model not this kettle", "Note, for people ask Ben next time")
+	b.open("/a/"+r.ID).want(200, "Reason, read by the model not this kettle", "Note, for people ask Ben next time", "by inbox, on the server's own machine")
 	var told string
 	for _, e := range events(t, h, r.RunID) {
 		if d, ok := e.Body.(*ringi.ApprovalDecided); ok {
 			told = fmt.Sprint(d.Answer, d.Reason, d.Note, d.Channel, d.By.ID, d.Digest == r.Digest)
 		}
 	}
-	if told != "denynot this kettleask Ben next timeinbox"+ana+"true" {
+	if told != "denynot this kettleask Ben next timeinbox:loopback"+ana+"true" {
 		t.Errorf("recorded %s", told)
 	}
 }

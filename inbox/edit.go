@@ -61,7 +61,7 @@ func (in *inbox) edit(w http.ResponseWriter, r *http.Request, who access.Who) er
 		return err
 	}
 	d := s.Edit(who.Principal, nil)
-	d.Digest, d.Channel = r.PostForm.Get("digest"), channel
+	d.Digest, d.Channel = r.PostForm.Get("digest"), who.Channel(channel)
 	if d.Digest != s.Digest || !s.answerable(who, ringi.Edit) {
 		return in.about(r, s, in.whyNot(r.Context(), s, d))
 	}
@@ -111,7 +111,7 @@ func (in *inbox) fill(w http.ResponseWriter, r *http.Request, who access.Who) er
 		return err
 	}
 	d := s.Fill(who.Principal, nil)
-	d.Digest, d.Channel = r.PostForm.Get("digest"), channel
+	d.Digest, d.Channel = r.PostForm.Get("digest"), who.Channel(channel)
 	if d.Digest != s.Digest || !s.answerable(who, ringi.Fill) {
 		return in.about(r, s, in.whyNot(r.Context(), s, d))
 	}

@@ -203,7 +203,7 @@ func (in *inbox) keepRefusal(r *http.Request, who access.Who, err error) {
 
 func (in *inbox) refused(ctx context.Context, who access.Who, id, what string, err error) {
 	if k, ok := in.service.(ringi.RefusalKeeper); ok && !who.Principal.IsZero() {
-		k.KeepRefusal(ctx, ringi.Decision{RequestID: id, Answer: ringi.Answer(what), By: who.Principal, Channel: channel}, err)
+		k.KeepRefusal(ctx, ringi.Decision{RequestID: id, Answer: ringi.Answer(what), By: who.Principal, Channel: who.Channel(channel)}, err)
 	}
 }
 

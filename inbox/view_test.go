@@ -19,7 +19,7 @@ func TestKeptViews(t *testing.T) {
 	if strings.Contains(b.page, "Keep this view") {
 		t.Error("the plain list is offered to be kept")
 	}
-	b.open("/?tool=refund&order=riskiest&show=all&after=" + refund.ID + "&made=up").want(200, "Keep this view")
+	b.open("/?tool=refund&order=riskiest&show=all&after="+refund.ID+"&made=up").want(200, "Keep this view")
 	b.send("/views", nil, "name", "  Refunds <b>first ").want(200, "Refunds <b>first", "Forget the view Refunds <b>first", "refund")
 	if got, want := b.at.RequestURI(), "/?order=riskiest&show=all&tool=refund"; got != want {
 		t.Errorf("it leads to %s, want %s", got, want)

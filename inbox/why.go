@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ringi-dev/ringi"
+	"github.com/ringi-dev/ringi/access"
 	"github.com/ringi-dev/ringi/internal/escape"
 )
 
@@ -146,7 +148,7 @@ func (in *inbox) historyOf(ctx context.Context, events []ringi.Event, r ringi.Ap
 func (in *inbox) entryOf(ctx context.Context, e ringi.Event, hide *masker) (line entry, request, call string) {
 	line = entry{At: e.At, Seq: e.Seq}
 	by := func(p ringi.Principal, channel string) {
-		line.Who, line.Channel = personName(p), escape.Line(channel)
+		line.Who, line.Channel = personName(p), channelWord(channel)
 	}
 	say := func(label, text string) {
 		if text != "" {
@@ -212,6 +214,20 @@ func (in *inbox) entryOf(ctx context.Context, e ringi.Event, hide *masker) (line
 		}
 	}
 	return line, "", ""
+}
+
+// channelWord says over what a decision came, and from how far away.
+func channelWord(channel string) string {
+	name, network, _ := strings.Cut(channel, ":")
+	switch access.Network(network) {
+	case access.Loopback:
+		return escape.Line(name) + ", on the server's own machine"
+	case access.Private:
+		return escape.Line(name) + ", from a private network"
+	case access.Public:
+		return escape.Line(name) + ", from a public address"
+	}
+	return escape.Line(channel)
 }
 
 func personName(p ringi.Principal) string {
