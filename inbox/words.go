@@ -195,8 +195,18 @@ func sourceWord(source string) string {
 	case "":
 		return "no rule is named"
 	}
-	if strings.HasPrefix(source, ringi.SourceFloor) {
+	switch rung, floor := strings.CutPrefix(source, ringi.SourceFloor+"."); {
+	case !floor:
+		return escape.Line(source)
+	case rung == ringi.SourceFunc:
+		return "the operator's floor: its approval function"
+	case rung == ringi.SourceToolFunc:
+		return "the operator's floor: its function for the tool"
+	case rung == ringi.SourceToolStatus:
+		return "the operator's floor: its setting for the tool"
+	case rung == ringi.SourceRule:
 		return "the operator's floor"
+	default:
+		return "the operator's floor: " + sourceWord(rung)
 	}
-	return escape.Line(source)
 }
