@@ -58,6 +58,7 @@ type world struct {
 	dir    *access.Directory
 	db     *sql.DB
 	router *engine.Router
+	file   string // the runs' database
 	log    *syncBuffer
 	done   chan struct{}
 	token  map[string]string // by name
@@ -93,8 +94,9 @@ type setting struct {
 	service func(ringi.Service) ringi.Service
 	store   func(*sqlite.Store) ringi.Store
 	people  access.Options
-	idle    bool          // no worker
-	timeout time.Duration // of refund; 0 is a minute
+	now     func() time.Time // the store's clock
+	idle    bool             // no worker
+	timeout time.Duration    // of refund; 0 is a minute
 }
 
 var operator = access.Operator("os:1000@test", "default")
@@ -103,8 +105,9 @@ func newWorld(t testing.TB, set setting) *world {
 	t.Helper()
 	w := &world{t: t, log: &syncBuffer{}, done: make(chan struct{}), token: map[string]string{}, ran: map[string]int{}, limit: cmp.Or(set.timeout, time.Minute)}
 	folder := t.TempDir()
+	w.file = filepath.Join(folder, "runs.db")
 	work := worker.New(worker.Options{AtOnce: 2})
-	file, err := sqlite.Open(filepath.Join(folder, "runs.db"), sqlite.Options{Woken: work.Wake})
+	file, err := sqlite.Open(w.file, sqlite.Options{Woken: work.Wake, Now: set.now})
 	w.must(err)
 	t.Cleanup(func() { file.Close() })
 	store := ringi.Store(file)
