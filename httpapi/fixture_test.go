@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -280,7 +281,39 @@ func (w *world) do(who, method, path, body string, header ...string) reply {
 	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)
 	w.must(err)
+	w.declares(method, path, res.StatusCode)
 	return reply{res.StatusCode, res.Header, string(b)}
+}
+
+// declares holds the status of an answer against the OpenAPI document.
+func (w *world) declares(method, path string, status int) {
+	w.t.Helper()
+	declared.once.Do(func() {
+		res, err := http.Get(w.url + "/v1/openapi.json")
+		w.must(err)
+		defer res.Body.Close()
+		w.must(json.NewDecoder(res.Body).Decode(&declared.doc))
+	})
+	path, _, _ = strings.Cut(path, "?")
+	parts := strings.Split(path, "/")
+	for pattern, methods := range declared.doc.Paths {
+		want := strings.Split(pattern, "/")
+		fits := len(want) == len(parts)
+		for i := 0; fits && i < len(want); i++ {
+			fits = want[i] == parts[i] || strings.HasPrefix(want[i], "{")
+		}
+		if op, known := methods[strings.ToLower(method)]; fits && known && op.Responses[strconv.Itoa(status)] == nil {
+			w.t.Errorf("%s %s answers with %d, which the document does not have", method, pattern, status)
+		}
+	}
+}
+
+// declared is the OpenAPI document, read once.
+var declared struct {
+	once sync.Once
+	doc  struct {
+		Paths map[string]map[string]struct{ Responses map[string]any }
+	}
 }
 
 // request is a request as these tests read it.

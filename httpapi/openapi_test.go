@@ -161,13 +161,12 @@ func TestOpenAPIDocumentIsWhatIsServed(t *testing.T) {
 // fits checks an answer against the document.
 func (w *world) fits(c *jsonschema.Compiler, doc object, method, path string, got reply) {
 	w.t.Helper()
-	op := doc["paths"].(object)[path].(object)[method].(object)
-	responses, status := op["responses"].(object), strconv.Itoa(got.status)
+	status := strconv.Itoa(got.status)
 	at := "mem:doc#/paths/" + strings.ReplaceAll(strings.ReplaceAll(path, "/", "~1"), "{", "%7B")
 	at = strings.ReplaceAll(at, "}", "%7D") + "/" + method + "/responses/"
 	kind := "application~1json"
-	if responses[status] == nil {
-		status, kind = "default", "application~1problem+json"
+	if got.status >= 400 {
+		kind = "application~1problem+json"
 	}
 	if path == "/v1/openapi.json" {
 		return
@@ -205,7 +204,7 @@ func TestOperationsPage(t *testing.T) {
 	for _, path := range slices.Sorted(maps.Keys(doc.Paths)) {
 		for _, method := range slices.Sorted(maps.Keys(doc.Paths[path])) {
 			op := doc.Paths[path][method]
-			statuses := slices.DeleteFunc(slices.Sorted(maps.Keys(op.Responses)), func(s string) bool { return s == "default" })
+			statuses := slices.DeleteFunc(slices.Sorted(maps.Keys(op.Responses)), func(s string) bool { return s >= "4" }) // docs/errors.md has those
 			b.WriteString("| `" + strings.ToUpper(method) + " " + path + "` | " + op.Summary + " | " + strings.Join(statuses, ", ") + " |\n")
 		}
 	}

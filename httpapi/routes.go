@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"reflect"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -57,18 +58,43 @@ func (s *server) routes() {
 		Responses: map[string]*huma.Response{"200": {Description: "An OpenAPI 3.1 document", Content: map[string]*huma.MediaType{"application/vnd.oai.openapi+json;version=3.1": {}}}}})
 }
 
+// problems are the statuses with which an operation may be refused; docs/errors.md
+// says when.
+func problems(method, path string) []int {
+	out := []int{400, 401, 403, 404, 405, 422, 429, 500, 503} // 404: of agents and threads that are named too
+	if method == http.MethodPost {
+		out = append(out, 408, 409, 413, 415)
+	}
+	if strings.Contains(path, "events") {
+		out = append(out, 406)
+	}
+	switch path {
+	case "/v1/approvals/{id}/decisions":
+		out = append(out, 410, 412, 428)
+	case "/v1/calls/{id}/start", "/v1/calls/{id}/result":
+		out = append(out, 410)
+	case "/v1/approvals/{id}/take-back", "/v1/approvals/{id}/withdrawal", "/v1/approvals/{id}/reassignment", "/v1/approvals/{id}/extension":
+		out = append(out, 410, 412)
+	}
+	return out
+}
+
 // operation describes what answers with a value like out, or a problem.
 func operation(s *server, method, path, id, summary string, status int, out any) huma.Operation {
 	registry := s.api.OpenAPI().Components.Schemas
-	return huma.Operation{
+	op := huma.Operation{
 		OperationID: id, Method: method, Path: path, Summary: summary, DefaultStatus: status, MaxBodyBytes: MaxBody + 1, BodyReadTimeout: bodyTime,
 		Responses: map[string]*huma.Response{
 			itoa(status): {Description: http.StatusText(status), Content: map[string]*huma.MediaType{
 				"application/json": {Schema: registry.Schema(reflect.TypeOf(out), true, "")}}},
-			"default": {Description: "A problem", Content: map[string]*huma.MediaType{
-				"application/problem+json": {Schema: registry.Schema(reflect.TypeFor[Problem](), true, "")}}},
 		},
 	}
+	problem := map[string]*huma.MediaType{"application/problem+json": {Schema: registry.Schema(reflect.TypeFor[Problem](), true, "")}}
+	op.Responses["default"] = &huma.Response{Description: "A problem", Content: problem}
+	for _, status := range problems(method, path) {
+		op.Responses[itoa(status)] = &huma.Response{Description: http.StatusText(status), Content: problem}
+	}
+	return op
 }
 
 func get[In any](s *server, path, id, summary string, out any, f handler[In], change ...func(*huma.Operation)) {
