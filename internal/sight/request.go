@@ -116,6 +116,9 @@ func (s Sight) Request(r ringi.ApprovalRequest, previews Previews, reason string
 	if s == Full {
 		s.deciders(&out, r, sweep)
 	}
+	if out.PreviewHidden { // a reader that knows no more than the error is told so too
+		out.PreviewError = "there is a preview, and it is not for your roles"
+	}
 	return out
 }
 
