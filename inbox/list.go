@@ -52,8 +52,10 @@ type listBody struct {
 	// Kept are the views that he keeps under a name; Name is that of this one.
 	Kept []tab
 	Name string
-	// Address is what stands behind the question mark; empty for the plain list.
+	// Address is what stands behind the question mark; Plain is a list as its tab
+	// shows it.
 	Address string
+	Plain   bool
 	Problem string
 }
 
@@ -177,6 +179,7 @@ func (b *listBody) tidy(who access.Who) {
 		b.Order = order
 	}
 	b.Filtered = b.Query != "" || b.Tool != "" || b.Agent != "" || b.Kind != "" || b.Order != order
+	b.Plain = !b.Filtered && b.Whose == usual
 }
 
 // at is the address of the list with another state, view, or page.
