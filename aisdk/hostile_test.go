@@ -299,15 +299,18 @@ func TestBodies(t *testing.T) {
 	s := newShop(t, opened{})
 	u := s.user("ana", "chat-1")
 	for name, body := range map[string]string{
-		"twice":    `{"id":"chat-1","id":"chat-2","messages":[]}`,
-		"cut":      `{"id":"chat-1"`,
-		"empty":    `{"id":"chat-1","messages":[]}`,
-		"no chat":  `{"messages":[{"id":"a","role":"user","parts":[{"type":"text","text":"hi"}]}]}`,
-		"a file":   `{"id":"chat-1","messages":[{"id":"a","role":"user","parts":[{"type":"file","url":"data:,x","mediaType":"text/plain"}]}]}`,
-		"no words": `{"id":"chat-1","messages":[{"id":"a","role":"user","parts":[{"type":"text","text":" "}]}]}`,
+		"twice":               `{"id":"chat-1","id":"chat-2","messages":[]}`,
+		"cut":                 `{"id":"chat-1"`,
+		"empty":               `{"id":"chat-1","messages":[]}`,
+		"no chat":             `{"messages":[{"id":"a","role":"user","parts":[{"type":"text","text":"hi"}]}]}`,
+		"a file":              `{"id":"chat-1","messages":[{"id":"a","role":"user","parts":[{"type":"file","url":"data:,x","mediaType":"text/plain"}]}]}`,
+		"a file beside words": `{"id":"chat-1","messages":[{"id":"a","role":"user","parts":[{"type":"text","text":"see this"},{"type":"file","url":"data:,x","mediaType":"text/plain"}]}]}`,
+		"no words":            `{"id":"chat-1","messages":[{"id":"a","role":"user","parts":[{"type":"text","text":" "}]}]}`,
 	} {
 		if r := u.do("POST", "/", []byte(body)); r.status < 400 || r.status > 422 {
 			t.Errorf("%s: %d %s", name, r.status, r.text)
+		} else if strings.Contains(name, "file") && !strings.Contains(r.text, `A message holds text; "file" cannot be taken.`) {
+			t.Errorf("%s is refused with %s", name, r.text)
 		}
 	}
 	if r := s.user("", "chat-1").do("GET", "/chat-1/messages", nil); r.status != 401 {
