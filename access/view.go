@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/ringi-dev/ringi"
 )
@@ -15,9 +16,9 @@ const MaxViews = 20
 // View is a list that somebody keeps under a name. What its query means is his
 // who lists.
 type View struct {
-	// Name is a line of at most 40 bytes, his own once.
+	// Name is a line of at most 40 characters, his own once.
 	Name string
-	// Query is at most 2,000 bytes.
+	// Query is at most 4,000 bytes.
 	Query string
 }
 
@@ -25,11 +26,11 @@ func (v View) check() error {
 	if err := checkText("name of a view", v.Name); err != nil {
 		return err
 	}
-	if len(v.Name) > 40 || strings.TrimSpace(v.Name) != v.Name {
-		return fmt.Errorf("%w: name of a view has more than 40 bytes, or blanks around it", ErrInvalid)
+	if utf8.RuneCountInString(v.Name) > 40 || strings.TrimSpace(v.Name) != v.Name {
+		return fmt.Errorf("%w: name of a view has more than 40 characters, or blanks around it", ErrInvalid)
 	}
-	if len(v.Query) > 2000 {
-		return fmt.Errorf("%w: query of a view has more than 2000 bytes", ErrInvalid)
+	if len(v.Query) > 4000 {
+		return fmt.Errorf("%w: query of a view has more than 4000 bytes", ErrInvalid)
 	}
 	return nil
 }

@@ -34,10 +34,13 @@ func TestViews(t *testing.T) {
 		t.Errorf("a view is dropped twice: %v, %v and %v are left", err, views(a), views(b))
 	}
 	for name, v := range map[string]View{"no name": {"", ""}, "two lines": {"a\nb", ""}, "blanks around": {" a", ""},
-		"long name": {strings.Repeat("x", 41), ""}, "long query": {"a", strings.Repeat("x", 2001)}} {
+		"long name": {strings.Repeat("x", 41), ""}, "long query": {"a", strings.Repeat("x", 4001)}} {
 		if err := keep(a, v.Name, v.Query); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	if err := keep(a, strings.Repeat("ж", 40), strings.Repeat("%D0%B6", 600)); err != nil {
+		t.Error(err)
 	}
 	for i := len(views(a)); i < MaxViews; i++ {
 		if err := keep(a, fmt.Sprint("n", i), ""); err != nil {
