@@ -13,7 +13,7 @@ import (
 func newPendingCommand(e *env) *cobra.Command {
 	var q ringi.RequestQuery
 	var states []string
-	var who string
+	var who, risk, order string
 	cmd := &cobra.Command{
 		Use:   "pending",
 		Short: "List the requests that wait for a person",
@@ -32,6 +32,16 @@ func newPendingCommand(e *env) *cobra.Command {
 			if q.Limit < 1 || q.Limit > 1000 {
 				return usagef("--limit takes 1 to 1000")
 			}
+			q.Risk, q.Order = ringi.Risk(risk), ringi.RequestOrder(order)
+			if risk != "" && !slices.Contains(ringi.Risks(), q.Risk) {
+				return usagef("unknown risk %q: say one of %s", risk, joined(ringi.Risks()))
+			}
+			if !slices.Contains(requestOrders, q.Order) {
+				return usagef("unknown order %q: say one of %s", order, joined(requestOrders))
+			}
+			if q.Order == "oldest" {
+				q.Order = ringi.OldestFirst
+			}
 			if err := q.Check(); err != nil {
 				return usagef("--search: %v", err)
 			}
@@ -45,6 +55,8 @@ func newPendingCommand(e *env) *cobra.Command {
 	flags.StringSliceVar(&states, "state", []string{"pending"}, "only those in these states: "+joined(requestStates))
 	flags.StringVar(&q.Tool, "tool", "", "only those of this tool")
 	flags.StringVar(&q.Agent, "agent", "", "only those of this agent")
+	flags.StringVar(&risk, "risk", "", "only those to be looked at so closely: "+joined(ringi.Risks()))
+	flags.StringVar(&order, "order", "oldest", "what comes first: "+joined(requestOrders))
 	flags.StringVar(&q.Search, "search", "", "only those with all these words, anywhere in tool, agent, ids and the texts of the input")
 	flags.StringVar(&who, "for", "", "only those that this principal may decide by name, as `id,team:a,team:b`; those that name nobody too")
 	flags.IntVar(&q.Limit, "limit", 50, "at most so many, 1 to 1000")
@@ -68,6 +80,8 @@ func forWhom(text string) (id string, teams []string) {
 }
 
 var requestStates = []ringi.RequestState{ringi.Pending, ringi.Granted, ringi.Refused, ringi.Expired, ringi.Withdrawn, ringi.Stale, ringi.Spent}
+
+var requestOrders = []ringi.RequestOrder{"oldest", ringi.NewestFirst, ringi.SoonestFirst, ringi.RiskiestFirst}
 
 // pendingPage is the JSON of ringi pending.
 type pendingPage struct {
