@@ -515,7 +515,13 @@ type reassignInput struct {
 
 func (s *server) postReassignment(ctx context.Context, w access.Who, in *reassignInput) (*answer, error) {
 	return s.move(ctx, w, in.ID, access.ApprovalsReassign, in.IfMatch, in.Key, in.RawBody, func() (ringi.Settled, error) {
-		return s.Service.Reassign(ctx, in.ID, ringi.Deciders{People: in.Body.People, Teams: in.Body.Teams}, w.Principal, in.Body.Reason)
+		to := ringi.Deciders{People: in.Body.People, Teams: in.Body.Teams}
+		if err := s.Directory.CheckDeciders(ctx, to); errors.Is(err, access.ErrInvalid) {
+			return ringi.Settled{}, fmt.Errorf("%w: %w", errUnread, err)
+		} else if err != nil {
+			return ringi.Settled{}, err
+		}
+		return s.Service.Reassign(ctx, in.ID, to, w.Principal, in.Body.Reason)
 	})
 }
 

@@ -76,6 +76,9 @@ func TestErrorsOfTheirOwnCause(t *testing.T) {
 	denies.Store(false)
 
 	q = ask("refund 7")
+	for _, nobody := range []string{`{"people":["local:nobody"]}`, `{"people":["local:uma"]}`, `{"teams":["night"]}`} { // uma decides nothing
+		wants(w.do("ben", "POST", "/v1/approvals/"+q.ID+"/reassignment", nobody), 422, "invalid-request")
+	}
 	store.full.Store(true)
 	wants(approve(q), 409, "conflict")
 	store.full.Store(false)

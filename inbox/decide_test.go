@@ -228,7 +228,13 @@ func TestFillRespondTakeBackExtendReassignCancel(t *testing.T) {
 	if next == r.ID {
 		t.Error("an extension is a new request")
 	}
-	b.send("/reassign", nil, "person", "local:nobody").want(422, "There is nobody with this id")
+	if !strings.Contains(b.page, `<option value="`+ben+`">Ben</option>`) {
+		t.Error("the form does not offer who decides")
+	}
+	uma := h.add("Uma", access.RoleUser)
+	for _, nobody := range []string{"local:nobody", uma} {
+		b.open("/a/"+next).send("/reassign", nil, "person", nobody).want(422, "Nobody there could decide it")
+	}
 	b.send("/reassign", nil, "person", ben, "reason", "yours").want(200, "You asked for this run")
 	next = strings.TrimPrefix(b.at.Path, "/a/")
 	c := h.browser(ben).open("/a/"+next).want(200, "May decideBen")

@@ -49,12 +49,14 @@ func (in *inbox) reassign(w http.ResponseWriter, r *http.Request, who access.Who
 	}
 	if person := strings.TrimSpace(r.PostForm.Get("person")); person != "" {
 		to.People = []string{person}
-		if u, err := in.people.User(r.Context(), person); err != nil || u.Disabled {
-			return in.again(w, r, who, s, "There is nobody with this id. Nothing was changed.")
-		}
 	}
 	if to.IsZero() {
 		return in.again(w, r, who, s, "Name a team or a person to hand it over to.")
+	}
+	if err := in.people.CheckDeciders(r.Context(), to); errors.Is(err, access.ErrInvalid) {
+		return in.again(w, r, who, s, "Nobody there could decide it: name a team, or the id of a person who decides. Nothing was changed.")
+	} else if err != nil {
+		return err
 	}
 	set, err := in.service.Reassign(r.Context(), s.ID, to, who.Principal, typed(r, "reason"))
 	if err != nil {

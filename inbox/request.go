@@ -44,6 +44,7 @@ type requestBody struct {
 	Agent     string
 	Decider   string
 	Teams     []access.Team
+	People    []access.User // who may be handed it
 	// Fact is what is typed to approve; nil where nothing is.
 	Fact *fact
 	// Redefined: the tool's definition is another than the one that was asked for
@@ -150,6 +151,9 @@ func (in *inbox) fillRequest(ctx context.Context, who access.Who, s seen, hide *
 	b.History = in.historyOf(ctx, events, s.ApprovalRequest, hide)
 	if b.Can.Reassign {
 		if b.Teams, err = in.people.Teams(ctx); err != nil {
+			return err
+		}
+		if b.People, err = in.people.Approvers(ctx); err != nil {
 			return err
 		}
 	}
