@@ -3,6 +3,7 @@ package agui_test
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -141,7 +142,7 @@ func TestS28_WhatAUserSees(t *testing.T) {
 			u := s.user("ana", "thread-1")
 			text := u.say("pay").text
 			id := s.pending()[0].ID
-			if err := s.decide(t.Context(), id, "approve", "boss", "", ""); err != nil {
+			if err := s.beside().Decide(t.Context(), url.Values{"request": {id}, "answer": {"approve"}, "by": {"boss"}}); err != nil {
 				t.Fatal(err)
 			}
 			after := u.connect()

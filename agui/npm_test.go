@@ -3,7 +3,6 @@ package agui_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -57,70 +56,11 @@ func newWorld(t *testing.T, w http.ResponseWriter, r *http.Request) {
 		o.config = func(c *engine.Config) { c.Expiry = 300 * time.Millisecond }
 	}
 	s := newShop(t, o)
-	beside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		out, err := s.control(r)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
-		json.NewEncoder(w).Encode(out)
-	}))
-	t.Cleanup(beside.Close)
-	fmt.Fprintf(w, "%s %s", s.server.URL, beside.URL)
+	fmt.Fprintf(w, "%s %s", s.server.URL, s.beside().Serve(t))
 }
 
-// control does what happens in the world beside a shop's page.
-func (s *shop) control(r *http.Request) (any, error) {
-	q, ctx := r.URL.Query(), r.Context()
-	switch what := strings.Trim(r.URL.Path, "/"); what {
-	case "paid":
-		return append([]string{}, s.Payments()...), nil
-	case "prompts":
-		s.Mu.Lock()
-		defer s.Mu.Unlock()
-		return len(s.Prompts), nil
-	case "prompted":
-		s.Mu.Lock()
-		defer s.Mu.Unlock()
-		b, err := json.Marshal(s.Prompts)
-		return string(b), err
-	case "gate":
-		var n int
-		fmt.Sscan(q.Get("n"), &n)
-		for range n {
-			s.Gate <- struct{}{}
-		}
-		return nil, nil
-	case "status":
-		rows, err := s.engine.Runs(ctx, ringi.RunQuery{Thread: agui.Thread("shop", principal("ana"), "thread-1"), Limit: 1})
-		if err != nil || len(rows) == 0 {
-			return nil, err
-		}
-		return rows[0].Status, nil
-	case "decide":
-		return nil, s.decide(ctx, q.Get("request"), q.Get("answer"), q.Get("by"), q.Get("reason"), q.Get("input"))
-	case "restart":
-		s.restart()
-		return nil, nil
-	}
-	return nil, fmt.Errorf("unknown: %s", r.URL.Path)
-}
-
-// decide is somebody at the inbox, and the worker that goes on.
-func (s *shop) decide(ctx context.Context, request, answer, by, reason, input string) error {
-	req, err := s.engine.Request(ctx, request)
-	if err != nil {
-		return err
-	}
-	d := req.Deny(principal(by), reason)
-	switch answer {
-	case "approve":
-		d = req.Approve(principal(by))
-	case "edit":
-		d = req.Edit(principal(by), json.RawMessage(input))
-	}
-	if _, err = s.engine.Decide(ctx, d); err == nil {
-		go s.engine.Resume(context.Background(), req.RunID)
-	}
-	return err
+// beside is what happens in the world beside a page.
+func (s *shop) beside() chattest.Beside {
+	return chattest.Beside{World: s.World, Desk: func() chattest.Desk { return s.engine }, Who: principal,
+		Thread: agui.Thread("shop", principal("ana"), "thread-1"), Restart: s.restart}
 }

@@ -1,7 +1,6 @@
 package agui_test
 
 import (
-	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
@@ -11,49 +10,16 @@ import (
 
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/engine"
+	"github.com/ringi-dev/ringi/internal/chat/chattest"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// changing is what differs from run to run: ids, seals, times.
-var changing = []struct {
-	find *regexp.Regexp
-	put  string
-}{
-	{regexp.MustCompile(`~r1\.[^"]+`), "~SEAL"},
-	{regexp.MustCompile(`thr_[a-z0-9]+`), "THREAD"},
-	{regexp.MustCompile(`(run|call|req)_[0-9a-z]{20,}`), "$1"},
-	{regexp.MustCompile(`"expiresAt":"[^"]+"`), `"expiresAt":"TIME"`},
-}
-
 // fixed is a stream with one delta a text, and without what changes.
 func fixed(t *testing.T, r *reply) string {
 	t.Helper()
-	var out []m
-	for _, e := range r.events {
-		kind := e["type"].(string)
-		if strings.HasPrefix(kind, "REASONING") {
-			continue // what a fast model thought is over
-		}
-		if n := len(out); n > 0 && kind == "TEXT_MESSAGE_CONTENT" && out[n-1]["type"] == kind {
-			out[n-1]["delta"] = out[n-1]["delta"].(string) + e["delta"].(string)
-			continue
-		}
-		out = append(out, e)
-	}
-	var b strings.Builder
-	for _, e := range out {
-		line, err := json.Marshal(e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.Write(append(line, '\n'))
-	}
-	text := b.String()
-	for _, c := range changing {
-		text = c.find.ReplaceAllString(text, c.put)
-	}
-	return text
+	return chattest.Golden(t, r.events, func(kind string) bool { return strings.HasPrefix(kind, "REASONING") },
+		func(kind string) bool { return kind == "TEXT_MESSAGE_CONTENT" }, chattest.Change{Find: regexp.MustCompile(`~r1\.[^"]+`), Put: "~SEAL"})
 }
 
 // What goes over the wire, whole: for each conversation the stream of its message,

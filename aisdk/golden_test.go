@@ -11,50 +11,23 @@ import (
 
 	"github.com/ringi-dev/ringi"
 	"github.com/ringi-dev/ringi/engine"
+	"github.com/ringi-dev/ringi/internal/chat/chattest"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// changing is what differs from run to run: ids, seals, times.
-var changing = []struct {
-	find *regexp.Regexp
-	put  string
-}{
-	{regexp.MustCompile(`r1\.[^"]+`), "SEAL"},
-	{regexp.MustCompile(`thr_[a-z0-9]+`), "THREAD"},
-	{regexp.MustCompile(`(run|call|req)_[0-9a-z]{20,}`), "$1"},
-	{regexp.MustCompile(`"p[0-9]+\.[0-9]+"`), `"part"`},
-	{regexp.MustCompile(`"expiresAt":"[^"]+"`), `"expiresAt":"TIME"`},
-}
-
-// fixed is a stream with one delta a text, and without what changes.
+// fixed is a stream with one delta a text, and without what changes: a fast
+// model's call is there at once.
 func fixed(t *testing.T, r *reply) string {
 	t.Helper()
-	var out []map[string]any
-	for _, c := range r.chunks {
-		kind, _ := c["type"].(string)
-		if kind == "tool-input-start" || strings.HasPrefix(kind, "reasoning") {
-			continue // a fast model's call is there at once, and what it thought is over
-		}
-		if n := len(out); n > 0 && strings.HasSuffix(kind, "-delta") && out[n-1]["type"] == kind {
-			out[n-1]["delta"] = out[n-1]["delta"].(string) + c["delta"].(string)
-			continue
-		}
-		out = append(out, c)
-	}
-	var b strings.Builder
-	for _, c := range out {
-		line, err := json.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.Write(append(line, '\n'))
-	}
-	text := b.String()
-	for _, c := range changing {
-		text = c.find.ReplaceAllString(text, c.put)
-	}
-	return text
+	return chattest.Golden(t, r.chunks, func(kind string) bool { return kind == "tool-input-start" || strings.HasPrefix(kind, "reasoning") },
+		func(kind string) bool { return strings.HasSuffix(kind, "-delta") }, changing...)
+}
+
+// changing is what differs from run to run in a chat alone.
+var changing = []chattest.Change{
+	{Find: regexp.MustCompile(`r1\.[^"]+`), Put: "SEAL"},
+	{Find: regexp.MustCompile(`"p[0-9]+\.[0-9]+"`), Put: `"part"`},
 }
 
 // What goes over the wire, whole: for each conversation the stream of its
@@ -101,11 +74,7 @@ func TestWire(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				text := string(line) + "\n"
-				for _, c := range changing {
-					text = c.find.ReplaceAllString(text, c.put)
-				}
-				got += text
+				got += chattest.Steady(string(line)+"\n", changing...)
 			}
 			if c.name == "failed" { // whether a page sees the step begin that breaks at once is a matter of time
 				got = strings.ReplaceAll(got, "{\"type\":\"start-step\"}\n{\"type\":\"finish-step\"}\n", "")

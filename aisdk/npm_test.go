@@ -3,7 +3,6 @@ package aisdk_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -79,62 +78,11 @@ func newWorld(t *testing.T, w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	s := newShop(t, o)
-	beside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		out, err := s.control(r)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
-		json.NewEncoder(w).Encode(out)
-	}))
-	t.Cleanup(beside.Close)
-	fmt.Fprintf(w, "%s %s", s.server.URL, beside.URL)
+	fmt.Fprintf(w, "%s %s", s.server.URL, s.beside().Serve(t))
 }
 
-// control does what happens in the world beside a shop's chat.
-func (s *shop) control(r *http.Request) (any, error) {
-	q, ctx := r.URL.Query(), r.Context()
-	switch what := strings.Trim(r.URL.Path, "/"); what {
-	case "paid":
-		return append([]string{}, s.Payments()...), nil
-	case "prompts":
-		s.Mu.Lock()
-		defer s.Mu.Unlock()
-		return len(s.Prompts), nil
-	case "gate":
-		var n int
-		fmt.Sscan(q.Get("n"), &n)
-		for range n {
-			s.Gate <- struct{}{}
-		}
-		return nil, nil
-	case "status":
-		rows, err := s.engine.Runs(ctx, ringi.RunQuery{Thread: aisdk.Thread("shop", principal("ana"), "chat-1"), Limit: 1})
-		if err != nil || len(rows) == 0 {
-			return nil, err
-		}
-		return rows[0].Status, nil
-	case "decide":
-		req, err := s.engine.Request(ctx, q.Get("request"))
-		if err != nil {
-			return nil, err
-		}
-		d := req.Deny(principal(q.Get("by")), q.Get("reason"))
-		switch q.Get("answer") {
-		case "approve":
-			d = req.Approve(principal(q.Get("by")))
-		case "edit":
-			d = req.Edit(principal(q.Get("by")), json.RawMessage(q.Get("input")))
-		}
-		_, err = s.engine.Decide(ctx, d)
-		if err == nil {
-			// The worker of this world.
-			go s.engine.Resume(context.Background(), req.RunID)
-		}
-		return nil, err
-	case "restart":
-		s.restart()
-		return nil, nil
-	}
-	return nil, fmt.Errorf("unknown: %s", r.URL.Path)
+// beside is what happens in the world beside a page.
+func (s *shop) beside() chattest.Beside {
+	return chattest.Beside{World: s.World, Desk: func() chattest.Desk { return s.engine }, Who: principal,
+		Thread: aisdk.Thread("shop", principal("ana"), "chat-1"), Restart: s.restart}
 }
