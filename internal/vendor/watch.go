@@ -92,6 +92,12 @@ func (c *Watched) End() {
 	c.cancel(context.Canceled)
 }
 
+// Client follows no redirect: a key goes to the server that it was given for, and
+// to no other.
+func Client(base http.RoundTripper) *http.Client {
+	return &http.Client{Transport: base, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
 // Transport carries watched calls. The zero value uses http.DefaultTransport.
 type Transport struct{ Base http.RoundTripper }
 

@@ -199,10 +199,7 @@ type sender func(ctx context.Context, body any) (*http.Response, error)
 // reach every service of the SDK, and a linker keeps what can be reached.
 func newSender(base, key string, o *Options) sender {
 	opts := []option.RequestOption{
-		option.WithHTTPClient(&http.Client{
-			Transport:     vendor.Transport{Base: o.Transport},
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		}),
+		option.WithHTTPClient(vendor.Client(vendor.Transport{Base: o.Transport})),
 		option.WithBaseURL(base + "/"),
 		option.WithMaxRetries(0), // the engine retries
 	}

@@ -67,7 +67,7 @@ func newClient(model, base, key string, o *Options) (func(context.Context, *gena
 	client, err := genai.NewClient(context.Background(), &genai.ClientConfig{
 		APIKey:      key,
 		Backend:     genai.BackendGeminiAPI,
-		HTTPClient:  &http.Client{Transport: c, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		HTTPClient:  vendor.Client(c),
 		HTTPOptions: genai.HTTPOptions{BaseURL: base + "/", APIVersion: version},
 	})
 	if err != nil {

@@ -179,10 +179,7 @@ type sender func(ctx context.Context, path string, body any) (*http.Response, er
 // what the types of our fields reach.
 func newSender(base, key string, o *Options) sender {
 	opts := []option.RequestOption{
-		option.WithHTTPClient(&http.Client{
-			Transport:     vendor.Transport{Base: o.Transport},
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		}),
+		option.WithHTTPClient(vendor.Client(vendor.Transport{Base: o.Transport})),
 		option.WithBaseURL(base + "/"),
 		option.WithMaxRetries(0), // the engine retries
 	}
