@@ -312,13 +312,16 @@ func searchMany(t *testing.T, g *stage) {
 	for q := (ringi.RequestQuery{Space: space, Limit: 1000}); len(all) < n; q.After = all[len(all)-1].ID {
 		all = append(all, g.list(q)...)
 	}
-	for _, q := range []ringi.RequestQuery{
+	for i, q := range []ringi.RequestQuery{
 		{Tool: "tool1"}, {Tool: "tool1", Agent: "agent2"}, {Search: "n5432n"}, {Search: "part1999"}, {Search: "part19"}, {Search: "n5 n"},
 		{Search: "number part1999 tool1"}, {Search: "nowhere"}, {Search: "99"}, {Search: "q"}, {For: ringi.Principal{ID: "eve", Teams: []string{"team700", "team1"}}},
 		{For: ringi.Principal{ID: "ada"}, Search: "part17"}, {Initiator: "ivy", Search: "part55 agent0"}, {Kind: ringi.KindInput}, {Agent: "agent9"},
 		{Risk: ringi.RiskHigh}, {Risk: ringi.RiskHigh, Tool: "tool1"}, {Risk: ringi.RiskLow, Search: "part19"}, {Risk: ringi.RiskMedium, Agent: "agent0"}, {Tool: "tool7"},
 	} {
-		for _, o := range []ringi.RequestOrder{ringi.OldestFirst, ringi.NewestFirst, ringi.SoonestFirst, ringi.RiskiestFirst} {
+		for j, o := range []ringi.RequestOrder{ringi.OldestFirst, ringi.NewestFirst, ringi.SoonestFirst, ringi.RiskiestFirst} {
+			if (i+j)%4 == 2 && q.Risk == "" {
+				continue // three of the four are enough for each
+			}
 			q.Space, q.Order, q.Limit, q.After = space, o, 50, ""
 			g.pages(q, all)
 		}
