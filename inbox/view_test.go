@@ -85,6 +85,20 @@ func TestStartFormOnce(t *testing.T) {
 	if len(runs) != 1 {
 		t.Fatalf("one form begins %v", runs)
 	}
+	// All at once: they differ in nothing but who comes first.
+	form.Set("text", "the same, at once")
+	led := make(chan string, 8)
+	for range cap(led) {
+		again := *b
+		go func() { led <- again.post(to, form).at.Path }()
+	}
+	at := <-led
+	for range cap(led) - 1 {
+		if path := <-led; path != at || !strings.HasPrefix(path, "/run/") {
+			t.Errorf("one form leads to %s and %s", at, path)
+		}
+	}
+	runs[at] = true
 	other := h.browser(eve).open("/start")
 	_, hers := other.form("/start", map[string]string{"text": kettle})
 	hers.Set("key", form.Get("key"))
@@ -99,7 +113,7 @@ func TestStartFormOnce(t *testing.T) {
 		runs[b.at.Path] = true
 	}
 	rows, err := h.router.Runs(t.Context(), ringi.RunQuery{})
-	if err != nil || len(runs) != 5 || len(rows) != 5 {
-		t.Errorf("%d runs are shown and %d are there, %v, want 5", len(runs), len(rows), err)
+	if err != nil || len(runs) != 6 || len(rows) != 6 {
+		t.Errorf("%d runs are shown and %d are there, %v, want 6", len(runs), len(rows), err)
 	}
 }
