@@ -169,8 +169,21 @@ func TestWebhooksOfAKilledServer(t *testing.T) {
 		}
 		return out
 	}
+	// A kill that falls into a call leaves an unknown outcome, rarely: somebody
+	// says what became of it, and its run has more to tell than others.
+	longer := map[string]bool{}
 	for begun := time.Now(); len(missing()) > 0 && time.Since(begun) < 90*time.Second; {
 		time.Sleep(50 * time.Millisecond)
+		page, err := other.agents[0].engine.Requests(t.Context(), ringi.RequestQuery{Kind: ringi.KindOutcome})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range page.Requests {
+			longer[strings.TrimPrefix(q.RunID, "run_")] = true
+			if _, err := other.agents[0].engine.Decide(t.Context(), ringi.Decision{RequestID: q.ID, Digest: q.Digest, Answer: ringi.DidNotRun, By: ringi.Principal{ID: "MARK-ANA", Kind: ringi.Person, Auth: "test"}}); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	server.stop(syscall.SIGTERM)
 	log += server.err.String()
@@ -179,8 +192,9 @@ func TestWebhooksOfAKilledServer(t *testing.T) {
 		t.Errorf("never came: %q; wrong: %q", left, bad)
 	}
 	different := slices.Compact(slices.Sorted(slices.Values(list)))
-	if len(different) != len(want) {
-		t.Errorf("%d different messages came, want %d", len(different), len(want))
+	once := slices.DeleteFunc(slices.Clone(different), func(id string) bool { return longer[strings.Split(id, "_")[1]] })
+	if len(once) != len(want)-5*len(longer) {
+		t.Errorf("%d different messages came of runs without an unknown outcome, want %d", len(once), len(want)-5*len(longer))
 	}
 	t.Logf("%d runs, %d messages, %d of them again after a kill", len(want)/5, len(different), len(list)-len(different))
 	key := strings.TrimPrefix(r.secret, "whsec_")
