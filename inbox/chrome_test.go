@@ -182,15 +182,27 @@ func (b *tab) write(css, text string) {
 	b.do(chromedp.SendKeys(chromedp.CSS(css), text))
 }
 
+// key presses keys, once the page's script listens: a page shows its text before
+// that.
 func (b *tab) key(keys string) {
 	b.t.Helper()
+	b.scripted()
 	b.do(chromedp.KeyEvent(keys))
+}
+
+// scripted waits until the page's script listens.
+func (b *tab) scripted() {
+	b.t.Helper()
+	if !b.off {
+		b.until(`document.documentElement.classList.contains("js")`)
+	}
 }
 
 // press presses a button that holds for five seconds; the test's hold is
 // shorter.
 func (b *tab) press(css string) {
 	b.t.Helper()
+	b.scripted()
 	ask[string](b, `document.body.dataset.hold = "0.4"`)
 	b.click(css)
 }
