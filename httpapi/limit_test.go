@@ -87,6 +87,7 @@ func TestNewWantsWhatItNeeds(t *testing.T) {
 
 // A server that stops ends its streams and polls.
 func TestStoppingEndsStreams(t *testing.T) {
+	stopped := make(chan struct{})
 	w := newWorld(t, setting{options: func(o *httpapi.Options) { o.Done = stopped }})
 	r := w.start("uma", "shop", "refund 5")
 	inbox := w.follow(t.Context(), "ben", "/v1/events", "")
@@ -104,5 +105,3 @@ func TestStoppingEndsStreams(t *testing.T) {
 		t.Errorf("the poll: %d", status)
 	}
 }
-
-var stopped = make(chan struct{})
